@@ -1,0 +1,31 @@
+"""The settings of one run, checked once and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user can set.
+
+    `preview` also shows findings that are not on by default.  `train_calls` are names of functions and methods that
+    train a module they are called on or given, besides those that the engine knows.
+    """
+
+    preview: bool = False
+    train_calls: frozenset[str] = frozenset()
+
+
+def names(values: str | Iterable[str], setting: str) -> frozenset[str]:
+    """The identifiers of a setting: a text in which commas or white space part them, or a list of such texts.
+
+    Raises ValueError, with one sentence that names the setting, for anything that is not a Python identifier.
+    """
+    texts = [values] if isinstance(values, str) else values
+    found = {name for text in texts for name in text.replace(",", " ").split()}
+    for name in sorted(found):
+        if not name.isidentifier():
+            raise ValueError(f"{setting}: {name!r} is not a plain name of a function or method")
+    return frozenset(found)

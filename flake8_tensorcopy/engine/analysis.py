@@ -1,0 +1,103 @@
+"""One file: choose the functions worth running, run them, hand out the facts by region."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from flake8_tensorcopy.engine.facts import Fact
+from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.source import (
+    ATTR_STORE,
+    CLONE,
+    DATA_PTR,
+    DETACH,
+    DROPPED,
+    EXPAND,
+    GRAD,
+    HOST,
+    LOOP_REBIND,
+    MAX_DEPTH,
+    SHARE,
+    STATE_DICT,
+    SWAP,
+    WRITE,
+    Class,
+    Function,
+    survey,
+)
+
+# What a function must hold, all of it, for a kind of fact to be possible there.
+_TRIGGERS: dict[str, tuple[int, ...]] = {
+    "StaleRead": (WRITE | SHARE, WRITE | SWAP),
+    "SharedWrite": (WRITE | SHARE,),
+    "JoinedWrite": (WRITE | SHARE,),
+    "AccumulatedItem": (WRITE | SHARE,),
+    "ReboundData": (ATTR_STORE | DETACH,),
+    "PointerTest": (DATA_PTR,),
+    "StaleSnapshot": (STATE_DICT,),
+    "LostWrite": (WRITE, ATTR_STORE | DETACH, STATE_DICT | WRITE),
+    "DroppedResult": (DROPPED,),
+    "DeadRebinding": (LOOP_REBIND, GRAD),
+    "LeafRebound": (ATTR_STORE, GRAD),
+    "OverlappingWrite": (WRITE | EXPAND,),
+    "HostScalar": (HOST,),
+    "CloneDetach": (CLONE | DETACH,),
+}
+
+
+@dataclass(slots=True)
+class RegionFacts:
+    """The facts of one function, or of the module's own statements."""
+
+    node: ast.AST
+    facts: list[Fact] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Analysis:
+    """Everything found in one file."""
+
+    regions: list[RegionFacts]
+    units: list[tuple[int, int]]
+    problem: str | None = None
+
+
+def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str] = frozenset()) -> Analysis:
+    """Run every function that may hold a fact of the kinds; functions nested too deeply are named, not run."""
+    found = survey(tree)
+    module = Module(found, train_calls)
+    wanted = [need for kind in kinds for need in _TRIGGERS.get(kind, (0,))]
+    result = Analysis([], sorted(found.units))
+    inherited = _inherited(found.classes)
+    for function in found.all:
+        features = function.features | (inherited.get(function.cls, 0) if function.cls is not None else 0)
+        if not any(features & need == need for need in wanted):
+            continue
+        if function.depth > MAX_DEPTH:
+            result.problem = result.problem or (
+                f"`{function.name}` nests expressions more than {MAX_DEPTH} deep"
+            )
+            continue
+        run = module.run_of(function)
+        if run is None:
+            continue
+        facts = [fact for fact in run.facts.values() if type(fact).__name__ in kinds]
+        if facts:
+            facts.sort(key=lambda fact: (fact.site.lineno, fact.site.col_offset))  # type: ignore[attr-defined]
+            result.regions.append(RegionFacts(function.node, facts))
+    return result
+
+
+def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
+    """What `__init__` adds to the methods: an expanded buffer, modules that work in place."""
+    added: dict[Class, int] = {}
+    for cls in classes.values():
+        init: Function | None = cls.methods.get("__init__")
+        features = 0
+        if init is not None:
+            features = init.features & EXPAND
+            if init.features & WRITE:
+                features |= WRITE
+        added[cls] = features
+    return added

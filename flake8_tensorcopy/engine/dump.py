@@ -1,0 +1,37 @@
+"""Facts as text, one a line, for golden tests and bug reports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import fields
+
+from flake8_tensorcopy.engine.facts import Fact
+
+
+def dump(facts: Iterable[Fact]) -> str:
+    """Each fact as `line: Kind field=value ...`; fields that are false, empty or zero are left out, in source order."""
+    lines = sorted((_line(fact.site), _text(fact)) for fact in facts)
+    return "\n".join(f"{line}: {text}" for line, text in lines)
+
+
+def _line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0)
+
+
+def _text(fact: Fact) -> str:
+    parts = [type(fact).__name__]
+    for item in fields(fact):
+        value = getattr(fact, item.name)
+        if item.name == "site" or value in (False, "", 0, (), None):
+            continue
+        parts.append(f"{item.name}={_shown(value)}")
+    return " ".join(parts)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, ast.AST):
+        return f"@{_line(value)}"
+    if isinstance(value, tuple):
+        return ",".join(str(item) for item in value)
+    return "yes" if value is True else str(value)

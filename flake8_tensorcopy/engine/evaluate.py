@@ -1,0 +1,728 @@
+"""Expressions: what each may be, what it reads, what it writes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.facts import PointerTest
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    DETACH,
+    NONE,
+    NUMBER,
+    SLICE,
+    STRING,
+    UNKNOWN,
+    UNSURE,
+    VIEW,
+    Arm,
+    Link,
+    Obj,
+    Place,
+    Ref,
+    Value,
+    exclusive,
+    join_values,
+)
+
+CONTAINERS = frozenset({"list", "tuple", "dict", "iter"})
+
+
+def evaluate(run: Run, node: ast.expr) -> Value:
+    """The value of an expression; its reads and writes are recorded on the run."""
+    handler = _EVALUATE.get(type(node))
+    return handler(run, node) if handler is not None else UNKNOWN
+
+
+def fresh(run: Run, node: ast.AST, kind: str, made: str, *sources: Value, **facts: Any) -> Value:
+    """A new storage made by this expression."""
+    source = tuple(ref.obj for value in sources for ref in value.refs)
+    return Value((Ref(Obj(kind, "fresh", node, made=made, source=source, **facts)),))
+
+
+def _constant(_run: Run, node: ast.Constant) -> Value:
+    value = node.value
+    if value is None:
+        return NONE
+    if isinstance(value, str):
+        return Value(kind="str", const=value)
+    if value is ...:
+        return SLICE
+    return Value(kind="number", const=value)
+
+
+def _name(run: Run, node: ast.Name) -> Value:
+    value = run.now.env.get(node.id)
+    if value is None:
+        imported = run.names.imported.get(node.id)
+        if imported is not None:
+            return Value(kind="name", const=imported)
+        return run.global_value(node.id)
+    for ref in value.refs:
+        if ref.place is not None:
+            ref.place.read = True
+    if len(value.refs) > 1 and run.now.arms:
+        live = tuple(ref for ref in value.refs if not exclusive(ref.arms, run.now.arms))
+        if live and len(live) < len(value.refs):
+            return Value(live)
+    return value
+
+
+def is_imported(run: Run, node: ast.expr) -> str | None:
+    """The qualified name of a dotted expression, if its root is an import and not a local of the same name."""
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if isinstance(root, ast.Name) and root.id not in run.now.env:
+        return run.names.qualify(node)
+    return None
+
+
+def _attribute(run: Run, node: ast.Attribute) -> Value:
+    name = is_imported(run, node)
+    if name is not None:
+        return Value(kind="name", const=name)
+    return attribute_of(run, node, evaluate(run, node.value), node.attr)
+
+
+def attribute_of(run: Run, node: ast.AST, base: Value, attr: str) -> Value:
+    """`base.attr`, not called."""
+    if not base.refs:
+        return UNKNOWN
+    result: Value | None = None
+    for ref in base.refs:
+        one = _attribute_of_ref(run, node, ref, attr)
+        result = one if result is None else join_values(result, one)
+    assert result is not None
+    return result
+
+
+def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
+    obj = ref.obj
+    if ref.kind in ("tensor", "array", "unknown"):
+        op = ops.method(attr)
+        if op is not None and op.form == "property" and attr != "grad":
+            if op.result in ("view", "maybe", "same"):
+                kind = DETACH if op.detaches else VIEW
+                if kind == DETACH and obj.kind == "unknown":
+                    run.note(Value((ref,)), 1)
+                return Value((ref.derive(Link(kind, attr, node, permuted=attr in ("T", "H", "mT", "mH"))),))
+            if op.result in ("host", "none", "other"):
+                if attr in ("shape", "ndim", "dtype", "device", "itemsize", "nbytes", "requires_grad", "is_cuda"):
+                    return NUMBER
+                if obj.kind == "tensor":
+                    return NUMBER
+        if attr == "grad" and obj.kind == "unknown":
+            run.note(Value((ref,)), 2)
+    elif obj.kind in CONTAINERS:
+        return UNKNOWN
+    value = run.field(obj, "." + attr)
+    for held in value.refs:
+        if held.place is not None:
+            held.place.read = True
+    return value
+
+
+# ----- indexing
+
+BASIC, ADVANCED, UNKNOWN_INDEX, KEY = "basic", "advanced", "unknown", "key"
+
+
+def index_kind(run: Run, node: ast.expr) -> str:
+    """Whether an index makes a view (basic), a copy (advanced, proven), names a key, or cannot be told."""
+    match node:
+        case ast.Slice():
+            for part in (node.lower, node.upper, node.step):
+                if part is not None:
+                    evaluate(run, part)
+            return BASIC
+        case ast.Tuple():
+            kinds = [index_kind(run, item) for item in node.elts]
+            if ADVANCED in kinds:
+                return ADVANCED
+            return UNKNOWN_INDEX if UNKNOWN_INDEX in kinds or KEY in kinds else BASIC
+        case ast.Constant():
+            if isinstance(node.value, str):
+                return KEY
+            return ADVANCED if isinstance(node.value, bool) else BASIC
+        case ast.List() | ast.ListComp():
+            evaluate(run, node)
+            return ADVANCED
+        case ast.Starred():
+            evaluate(run, node.value)
+            return UNKNOWN_INDEX
+    value = evaluate(run, node)
+    if value.kind in ("number", "slice", "none") and not value.refs:
+        return BASIC
+    if value.kind == "str" and not value.refs:
+        return KEY
+    obj = value.obj
+    if obj is not None and value.refs:
+        if obj.kind == "list":
+            return ADVANCED
+        if obj.kind == "array" and obj.owner != "item":
+            return ADVANCED
+        if run.evidence(obj, run.stmt) >= 3 or (obj.dtype == "bool" and run.evidence(obj, run.stmt) >= 1):
+            whole = not any(link.kind in (VIEW, UNSURE) for link in value.refs[0].chain)
+            if obj.zero_dim and whole:
+                return BASIC
+            return ADVANCED if whole or obj.dtype == "bool" else UNKNOWN_INDEX
+    return UNKNOWN_INDEX
+
+
+def index_text(run: Run, node: ast.expr) -> tuple[str, bool]:
+    """The index as text with the versions of its names, and whether it is the whole tensor (`[:]`, `[None]`)."""
+    items = node.elts if isinstance(node, ast.Tuple) else [node]
+    whole = all(
+        (isinstance(item, ast.Slice) and item.lower is None and item.upper is None and item.step is None)
+        or (isinstance(item, ast.Constant) and item.value in (None, ...))
+        for item in items
+    )
+    versions = [
+        f"{name.id}{run.now.version.get(name.id, 0)}" for name in ast.walk(node) if isinstance(name, ast.Name)
+    ]
+    return f"[{run.text(node)}]{','.join(versions)}", whole
+
+
+def array_like(node: ast.expr) -> bool:
+    """An index only arrays and tensors take."""
+    if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)):
+        return True
+    return isinstance(node, ast.Tuple) and any(
+        isinstance(item, ast.Slice) or (isinstance(item, ast.Constant) and item.value in (None, ...))
+        for item in node.elts
+    )
+
+
+def _subscript(run: Run, node: ast.Subscript) -> Value:
+    base = evaluate(run, node.value)
+    value = subscript_of(run, node, base)
+    if isinstance(node.value, ast.Call):
+        run.narrowed_on_host(base, node.value, "indexed")
+    return value
+
+
+def subscript_of(run: Run, node: ast.Subscript, base: Value) -> Value:
+    """`base[index]` as a value."""
+    kind = index_kind(run, node.slice)
+    if not base.refs:
+        return NUMBER if base.kind == "number" else UNKNOWN
+    if array_like(node.slice):
+        run.note(base, 1)
+    result: Value | None = None
+    for ref in base.refs:
+        one = _item_of_ref(run, node, ref, kind)
+        result = one if result is None else join_values(result, one)
+    assert result is not None
+    return result
+
+
+def _item_of_ref(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
+    obj = ref.obj
+    if obj.kind in CONTAINERS or kind == KEY or ref.kind in ("instance", "module", "optimizer"):
+        return item_of(run, node, ref, kind)
+    if obj.kind == "unknown" and run.evidence(obj) < 2 and not array_like(node.slice):
+        if kind == ADVANCED:
+            return copy_of(run, node, ref, "index", node.slice)
+        if not isinstance(node.slice, ast.Slice):
+            return item_of(run, node, ref, kind)
+    if kind == ADVANCED:
+        return copy_of(run, node, ref, "index", node.slice)
+    text, whole = index_text(run, node.slice)
+    link = UNSURE if kind == UNKNOWN_INDEX else VIEW
+    return Value((ref.derive(Link(link, text.split("]")[0] + "]", node, key=None if whole else text)),))
+
+
+def copy_of(run: Run, node: ast.AST, ref: Ref, made: str, index: ast.AST | None = None) -> Value:
+    """A fresh storage that holds a copy of (part of) the reference's data."""
+    obj = Obj(
+        "tensor" if ref.kind == "tensor" else "array" if ref.obj.kind == "array" else "unknown",
+        "fresh",
+        node,
+        made=made,
+        source=(ref.obj,),
+        copied=ref,
+        dtype=ref.obj.dtype,
+        graph=None if run.now.grad is None else (ref.obj.graph if run.now.grad else False),
+        data=index,
+    )
+    run.use(Value((ref,)), node, "operand")
+    return Value((Ref(obj),))
+
+
+def item_key(run: Run, node: ast.Subscript, kind: str) -> str:
+    """The slot of a container that a subscript names; unknown indices are told apart by their text and bindings."""
+    index = node.slice
+    if isinstance(index, ast.Constant):
+        return f"[{index.value!r}]"
+    if isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
+        return f"[{run.text(index)}]"
+    return index_text(run, index)[0]
+
+
+def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
+    """An item of a container."""
+    obj = ref.obj
+    run.note_container(obj, node.slice)
+    snapshot = run.now.fields(obj).get("[*]")
+    if isinstance(node.slice, ast.Slice):
+        return Value((Ref(obj, (*ref.chain, Link(UNSURE, "[:]", node)), ref.place, ref.seen, ref.arms),))
+    key = item_key(run, node, kind)
+    known = run.now.fields(obj).get(key)
+    if known is None and snapshot is not None:
+        return snapshot
+    if known is None and obj.kind in ("list", "tuple") and kind == BASIC and run.now.fields(obj):
+        index = node.slice
+        if isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
+            count = len(run.now.fields(obj))
+            back = index.operand.value
+            if isinstance(back, int) and f"[{count - back}]" in run.now.fields(obj):
+                return run.now.fields(obj)[f"[{count - back}]"]
+    value = known if known is not None else run.field(obj, key)
+    for held in value.refs:
+        if held.place is not None:
+            held.place.read = True
+    return value
+
+
+# ----- arithmetic
+
+_PERMUTERS = frozenset({"t", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "adjoint", "T"})
+
+
+def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
+    """The result of an operator that makes a new tensor (or number)."""
+    kinds = {ref.kind for value in operands for ref in value.refs}
+    if not kinds:
+        if all(value.kind in ("number", "str", "none") for value in operands):
+            return NUMBER
+        return fresh(run, node, "unknown", made)
+    objs = [value.obj for value in operands]
+    if "tensor" in kinds:
+        kind = "tensor"
+    elif "array" in kinds:
+        kind = "array"
+    elif kinds & {"list", "tuple"}:
+        return fresh(run, node, "list", made)
+    else:
+        kind = "unknown"
+    result = fresh(run, node, kind, made, *operands)
+    obj = result.refs[0].obj
+    graphs = [known.graph if known is not None else (False if value.kind == "number" else None)
+              for known, value in zip(objs, operands, strict=True)]
+    if run.now.grad is False:
+        obj.graph = False
+    elif any(graph is True for graph in graphs):
+        obj.graph = True
+    elif all(graph is False for graph in graphs):
+        obj.graph = False
+    obj.zero_dim = all(
+        (known.zero_dim and not value.refs[0].chain) if known is not None else value.kind == "number"
+        for known, value in zip(objs, operands, strict=True)
+    )
+    if made in ("&", "|", "^", "~"):
+        obj.dtype = next((known.dtype for known in objs if known is not None and known.dtype), "")
+    return result
+
+
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.MatMult: "@", ast.Div: "/", ast.Mod: "%", ast.Pow: "**",
+    ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.FloorDiv: "//",
+}  # fmt: skip
+
+
+def operator(node: ast.operator) -> str:
+    return _OPERATORS[type(node)]
+
+
+def _binop(run: Run, node: ast.BinOp) -> Value:
+    # `a + b + c + ...` is as deep as it is long: go down the left side without recursion.
+    chain = [node]
+    while isinstance(chain[-1].left, ast.BinOp):
+        chain.append(chain[-1].left)
+    left = evaluate(run, chain[-1].left)
+    left_node: ast.expr = chain[-1].left
+    for one in reversed(chain):
+        right = evaluate(run, one.right)
+        role = "difference" if isinstance(one.op, ast.Sub) else "operand"
+        run.use(left, left_node, role)
+        run.use(right, one.right, role)
+        left = arithmetic(run, one, operator(one.op), left, right)
+        left_node = one
+    return left
+
+
+def _unary(run: Run, node: ast.UnaryOp) -> Value:
+    value = evaluate(run, node.operand)
+    match node.op:
+        case ast.Not():
+            run.use(value, node.operand, "test")
+            return NUMBER
+        case ast.UAdd():
+            return Value(tuple(ref.derive(Link(ALIAS, "+", node)) for ref in value.refs), value.kind)
+        case ast.USub() if isinstance(node.operand, ast.Constant) and value.kind == "number":
+            return NUMBER
+    run.use(value, node.operand, "operand")
+    return arithmetic(run, node, "~" if isinstance(node.op, ast.Invert) else "-", value)
+
+
+def _boolop(run: Run, node: ast.BoolOp) -> Value:
+    result: Value | None = None
+    for item in node.values:
+        value = evaluate(run, item)
+        run.use(value, item, "test")
+        result = value if result is None else join_values(result, value)
+    return result if result is not None and isinstance(node.op, ast.Or) and result.refs else UNKNOWN
+
+
+def _compare(run: Run, node: ast.Compare) -> Value:
+    sides = [node.left, *node.comparators]
+    values = [evaluate(run, side) for side in sides]
+    if all(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
+        return NUMBER
+    for side, value in zip(sides, values, strict=True):
+        run.use(value, side, "difference")
+        run.narrowed_on_host(value, side, "compared")
+    _pointer_test(run, node)
+    if not any(value.refs for value in values):
+        return NUMBER
+    result = arithmetic(run, node, "compare", *values)
+    if result.refs:
+        result.refs[0].obj.dtype = "bool"
+        result.refs[0].obj.graph = False
+    return result
+
+
+def _pointer_test(run: Run, node: ast.Compare) -> None:
+    """`a.data_ptr() != b.data_ptr()`; what the test is used for is seen at the statement."""
+    pointers = [_pointed(side) for side in (node.left, *node.comparators)]
+    if len(pointers) != 2 or None in pointers or not isinstance(node.ops[0], (ast.NotEq, ast.Eq)):
+        return
+    run.pointer_tests.append(node)
+
+
+def _pointed(node: ast.expr) -> ast.expr | None:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Attribute(attr="untyped_storage" | "storage"))), args=[]):
+            return None
+        case ast.Call(func=ast.Attribute(value=base, attr="data_ptr"), args=[]):
+            return base
+    return None
+
+
+def pointer_fact(run: Run, node: ast.Compare, asserted: bool, guards_copy: bool) -> None:
+    left, right = _pointed(node.left), _pointed(node.comparators[0])
+    assert left is not None and right is not None
+    run.fact(
+        PointerTest(
+            site=node, left=run.short(left), right=run.short(right), asserted=asserted, guards_copy=guards_copy
+        )
+    )
+
+
+def arm_of(run: Run, test: ast.expr) -> tuple[Arm, Arm]:
+    """The two arms of a test.  The same text on unchanged names is the same `if`; a call may differ each time round."""
+    flipped = False
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, flipped = test.operand, not flipped
+    text = run.text(test)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        match test.ops[0]:
+            case ast.IsNot():
+                text, flipped = text.replace(" is not ", " is "), not flipped
+            case ast.NotEq():
+                text, flipped = text.replace(" != ", " == "), not flipped
+            case ast.NotIn():
+                text, flipped = text.replace(" not in ", " in "), not flipped
+    version = run.now.version
+    names = tuple(sorted({(n.id, version.get(n.id, 0)) for n in ast.walk(test) if isinstance(n, ast.Name)}))
+    calls = any(isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(test))
+    key = (text, names, run.loop if calls else ())
+    return Arm(key, not flipped), Arm(key, flipped)
+
+
+def _ifexp(run: Run, node: ast.IfExp) -> Value:
+    run.use(evaluate(run, node.test), node.test, "test")
+    yes, no = arm_of(run, node.test)
+    state = run.now
+    arms = state.arms
+    values = []
+    for arm, branch in ((yes, node.body), (no, node.orelse)):
+        if Arm(arm.test, not arm.taken) in arms:
+            continue
+        state.arms = arms | {arm}
+        value = evaluate(run, branch)
+        values.append(
+            Value(tuple(Ref(r.obj, r.chain, r.place, r.seen, r.arms | {arm}) for r in value.refs), value.kind, value.const)
+        )
+    state.arms = arms
+    return values[0] if len(values) == 1 else join_values(values[0], values[1])
+
+
+# ----- displays and comprehensions
+
+
+def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.expr, Value]]) -> Value:
+    """A new container; each item is a binding of its own."""
+    obj = Obj(kind, "fresh", node)
+    for key, item, value in items:
+        store_item(run, obj, key, value, item, weak=key == "[*]")
+    return Value((Ref(obj),))
+
+
+def store_item(run: Run, obj: Obj, key: str, value: Value, node: ast.expr, weak: bool, site: ast.AST | None = None) -> None:
+    """Put a value into a slot; `weak` keeps what was there as an alternative."""
+    name = f"{obj.key}{key}" if obj.key else "the item"
+    stored_from = next((ref.place.root for ref in value.refs if ref.place is not None), "")
+    place = Place(name, site or node, root=obj.key, stored_from=stored_from, origin="store", loop=run.loop)
+    held = run.bound(value, place, node)
+    run.use(value, node, "bind")
+    if weak:
+        before = run.now.fields(obj).get(key)
+        if before is not None:
+            held = join_values(before, held)
+    run.now.set_field(obj, key, held)
+
+
+def _sequence(run: Run, node: ast.Tuple | ast.List | ast.Set) -> Value:
+    items = []
+    starred = False
+    for position, item in enumerate(node.elts):
+        if isinstance(item, ast.Starred):
+            starred = True
+            items.append(("[*]", item.value, element_of(run, item.value, evaluate(run, item.value))))
+        else:
+            items.append((f"[{position}]", item, evaluate(run, item)))
+    if starred:
+        items = [("[*]", item, value) for _, item, value in items]
+    return container(run, node, "tuple" if isinstance(node, ast.Tuple) else "list", items)
+
+
+def _dict(run: Run, node: ast.Dict) -> Value:
+    items: list[tuple[str, ast.expr, Value]] = []
+    for key, item in zip(node.keys, node.values, strict=True):
+        value = evaluate(run, item)
+        if key is None:
+            for slot, held in _spread(run, value):
+                items.append((slot, item, held))
+        elif isinstance(key, ast.Constant):
+            items.append((f"[{key.value!r}]", item, value))
+        else:
+            run.use(evaluate(run, key), key, "argument")
+            items.append(("[*]", item, value))
+    return container(run, node, "dict", items)
+
+
+def _spread(run: Run, value: Value) -> list[tuple[str, Value]]:
+    return [(slot, held) for ref in value.refs for slot, held in run.now.fields(ref.obj).items()]
+
+
+def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+    from flake8_tensorcopy.engine.flow import bind_target
+
+    state = run.now
+    saved = dict(state.env)
+    versions = dict(state.version)
+    first = evaluate(run, node.generators[0].iter)
+    outer = run.loop
+    run.loop = (*outer, 1)
+    for position, generator in enumerate(node.generators):
+        over = first if position == 0 else evaluate(run, generator.iter)
+        run.use_iterated(over, generator.iter)
+        bind_target(run, generator.target, element_of(run, generator.iter, over), generator.iter, origin="loop")
+        for test in generator.ifs:
+            run.use(evaluate(run, test), test, "test")
+    if isinstance(node, ast.DictComp):
+        run.use(evaluate(run, node.key), node.key, "argument")
+        result = container(run, node, "dict", [("[*]", node.value, evaluate(run, node.value))])
+    else:
+        result = container(run, node, "list", [("[*]", node.elt, evaluate(run, node.elt))])
+    run.loop = outer
+    state = run.now
+    targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    for name in targets:
+        if name in saved:
+            state.env[name] = saved[name]
+            state.version[name] = versions.get(name, 0)
+        else:
+            state.env.pop(name, None)
+    return result
+
+
+def element_of(run: Run, node: ast.AST, value: Value) -> Value:
+    """What iterating over the value yields; a new object for each pass of the loop."""
+    if not value.refs:
+        return NUMBER if value.kind == "number" else UNKNOWN
+    result: Value | None = None
+    for ref in value.refs:
+        one = _element_of_ref(run, node, ref)
+        result = one if result is None else join_values(result, one)
+    assert result is not None
+    return result
+
+
+def _element_of_ref(run: Run, node: ast.AST, ref: Ref) -> Value:
+    obj = ref.obj
+    data = obj.data
+    if obj.kind == "iter" and isinstance(data, tuple):
+        kind, parts = data
+        match kind:
+            case "zip":
+                values = [element_of(run, part_node, part) for part_node, part in parts]
+            case "enumerate":
+                values = [NUMBER, element_of(run, parts[0][0], parts[0][1])]
+            case "items":
+                values = [STRING, values_of(run, parts[0][0], parts[0][1])]
+            case "values":
+                return values_of(run, parts[0][0], parts[0][1])
+            case "keys":
+                return STRING
+            case "range":
+                return NUMBER
+            case "named":
+                values = [STRING, _parameter_of(run, node, ref)]
+            case "parameters":
+                return _parameter_of(run, node, ref)
+            case _:
+                return element_of(run, parts[0][0], parts[0][1])
+        pack = Obj("tuple", "fresh", node)
+        run.now.set_field(pack, "[0]", values[0])
+        for position, item in enumerate(values[1:], 1):
+            run.now.set_field(pack, f"[{position}]", item)
+        return Value((Ref(pack),))
+    if obj.kind in ("tensor", "array") or (obj.kind == "unknown" and run.evidence(obj) >= 2):
+        # Each row is another part.
+        link = Link(VIEW, "iteration", node, key=("row", node, run.loop))
+        return Value((ref.derive(link),))
+    if obj.kind == "dict":
+        return STRING
+    fields = run.now.fields(obj)
+    if obj.kind in ("list", "tuple", "iter") and fields:
+        joined: Value | None = None
+        for held in fields.values():
+            joined = held if joined is None else join_values(joined, held)
+        assert joined is not None
+        return _fresh_part(run, node, joined)
+    return run.item_per_pass(obj, node)
+
+
+def values_of(run: Run, node: ast.AST, value: Value) -> Value:
+    """One of the values of a mapping."""
+    result: Value | None = None
+    for ref in value.refs:
+        fields = run.now.fields(ref.obj)
+        held = list(fields.values()) if fields else [run.item_per_pass(ref.obj, node)]
+        for one in held:
+            result = one if result is None else join_values(result, one)
+    return _fresh_part(run, node, result) if result is not None else UNKNOWN
+
+
+def _fresh_part(run: Run, node: ast.AST, value: Value) -> Value:
+    """An element of a list of live parameters is one parameter, not all of them."""
+    refs = []
+    for ref in value.refs:
+        if ref.chain and ref.chain[-1].kind == "snapshot" and ref.chain[-1].op == "parameters":
+            ref = ref.derive(Link(VIEW, "parameter", node, key=("parameter", node, run.loop)))
+        refs.append(ref)
+    return Value(tuple(refs), value.kind)
+
+
+def _parameter_of(run: Run, node: ast.AST, ref: Ref) -> Value:
+    """One parameter of a module: a tensor that the module owns."""
+    kind, parts = ref.obj.data
+    module = parts[0][1].obj
+    value = run.item_per_pass(module if module is not None else ref.obj, node)
+    for held in value.refs:
+        held.obj.kind = "tensor"
+        held.obj.param = True
+        held.obj.leaf = True
+        held.obj.graph = None
+    return value
+
+
+def _lambda(run: Run, node: ast.Lambda) -> Value:
+    obj = Obj("function", "fresh", node, data=node)
+    return Value((Ref(obj),))
+
+
+def _namedexpr(run: Run, node: ast.NamedExpr) -> Value:
+    from flake8_tensorcopy.engine.flow import bind_target
+
+    value = evaluate(run, node.value)
+    bind_target(run, node.target, value, node.value)
+    return run.now.env.get(node.target.id, value)
+
+
+def _joined_string(run: Run, node: ast.JoinedStr) -> Value:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            run.use_logged(evaluate(run, part.value), part.value)
+            if isinstance(part.format_spec, ast.JoinedStr):
+                _joined_string(run, part.format_spec)
+    return STRING
+
+
+def _await(run: Run, node: ast.Await) -> Value:
+    return evaluate(run, node.value)
+
+
+def _yield(run: Run, node: ast.Yield) -> Value:
+    if node.value is not None:
+        run.use_deep(evaluate(run, node.value), node.value, "yield")
+    return UNKNOWN
+
+
+def _yield_from(run: Run, node: ast.YieldFrom) -> Value:
+    run.use_deep(evaluate(run, node.value), node.value, "yield")
+    return UNKNOWN
+
+
+def _starred(run: Run, node: ast.Starred) -> Value:
+    return evaluate(run, node.value)
+
+
+def _slice(run: Run, node: ast.Slice) -> Value:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            evaluate(run, part)
+    return SLICE
+
+
+def _call(run: Run, node: ast.Call) -> Value:
+    from flake8_tensorcopy.engine.calls import call
+
+    return call(run, node)
+
+
+_EVALUATE: dict[type[ast.AST], Callable[[Run, Any], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.BinOp: _binop,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolop,
+    ast.Compare: _compare,
+    ast.IfExp: _ifexp,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _dict,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _namedexpr,
+    ast.JoinedStr: _joined_string,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Starred: _starred,
+    ast.Slice: _slice,
+    ast.Call: _call,
+}

@@ -1,0 +1,66 @@
+"""What the engine takes from names: NumPy's and einops' few entries, modules, containers, words that say training.
+
+Operations of torch are not here: they are rows of the op table.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Only tensors have these: what they are called on is one.
+TENSOR_ONLY = frozenset({"detach", "contiguous", "masked_fill", "requires_grad_", "retain_grad", "index_select"})
+
+# Layout ops that may return their argument: on something out of memory order they copy.
+LAYOUT = frozenset({"reshape", "flatten", "ravel", "contiguous", "reshape_as"})
+PERMUTES = frozenset({"t", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "adjoint"})
+# Views of a part of the tensor.
+PARTS = frozenset({"narrow", "select", "diagonal", "unfold", "split", "chunk", "unbind", "tensor_split"})
+
+MODULE_METHODS = frozenset(
+    "state_dict load_state_dict parameters named_parameters buffers named_buffers zero_grad train eval "
+    "register_buffer register_parameter add_module register_module".split()
+)
+MODULE_SELF = frozenset(
+    "to cuda cpu float half double bfloat16 train eval apply requires_grad_ zero_grad to_empty share_memory type".split()
+)
+CONTAINER_METHODS = frozenset(
+    "append appendleft extend insert items values keys copy get pop setdefault update clear popitem".split()
+)
+SEVERAL_OUTPUTS = frozenset(
+    f"torch.nn.{name}" for name in "RNN LSTM GRU LSTMCell MultiheadAttention AdaptiveLogSoftmaxWithLoss".split()
+)
+
+NUMPY_SHARES = frozenset({"asarray", "asanyarray", "ascontiguousarray", "frombuffer"})
+NUMPY_VIEWS = frozenset(
+    "reshape ravel transpose squeeze swapaxes expand_dims broadcast_to atleast_1d atleast_2d view".split()
+)
+NUMPY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize"})
+EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
+
+_TRAIN = re.compile(r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e|update)(_|$)")
+_NOT_TRAIN = re.compile(r"(set|is|get|make|build|create|load|save|log|test|eval)_|_(config|args|loader|data|set|mode|metrics?)")
+_OPTIMIZER = re.compile(r"(^|[._])(opt|optim|optimi[sz]er|optimi[sz]ers)\d*($|[._\[])|_(opt|optim|optimizer)\d*$")
+_COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)
+_LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
+
+
+def says_training(name: str, more: frozenset[str]) -> bool:
+    """Whether a call of that name trains what it is given: `train_epoch`, `fit`; `more` are the user's own names."""
+    if name in more:
+        return True
+    return bool(_TRAIN.search(name)) and not _NOT_TRAIN.search(name) and name not in ("train", "update")
+
+
+def says_optimizer(text: str) -> bool:
+    """Whether an expression names an optimizer."""
+    return bool(_OPTIMIZER.search(text))
+
+
+def compares(name: str) -> bool:
+    """Whether a function's name says that it compares its arguments: `assert_close`, `distance`."""
+    return bool(_COMPARES.search(name))
+
+
+def logs(text: str) -> bool:
+    """Whether a dotted call prints or records text: `logger.info`, `writer.add_scalar`."""
+    return bool(_LOGS.search(text)) or text.endswith((".add_scalar", ".write"))

@@ -1,0 +1,260 @@
+"""What the runs of one file share: class tables, summaries of its functions, evidence."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.names import TENSOR_TYPES
+from flake8_tensorcopy.engine.source import Class, Function, Survey
+from flake8_tensorcopy.engine.values import Obj, Place, Ref, Value
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Run
+
+MAX_CALL_DEPTH = 5
+
+MODULE_BASES = frozenset({"torch.nn.Module", "pytorch_lightning.LightningModule", "lightning.LightningModule"})
+_NUMBER_TYPES = frozenset({"int", "float", "bool", "complex", "str", "bytes", "torch.dtype", "torch.device"})
+_OPTIONAL = frozenset({"Optional", "typing.Optional", "Union", "typing.Union", "Annotated", "typing.Annotated"})
+_SEQUENCES = frozenset(
+    "list List tuple Tuple Sequence Iterable typing.List typing.Tuple typing.Sequence typing.Iterable "
+    "collections.abc.Sequence collections.abc.Iterable set".split()
+)
+_MAPPINGS = frozenset("dict Dict Mapping typing.Dict typing.Mapping collections.OrderedDict".split())
+
+
+class Module:
+    """The file under analysis."""
+
+    def __init__(self, survey: Survey, train_calls: frozenset[str] = frozenset()) -> None:
+        self.survey = survey
+        self.names = survey.names
+        self.runs: dict[Function, Run | None] = {}
+        self.depth = 0
+        self.train_calls = train_calls
+        self._tables: dict[Class, dict[str, Value]] = {}
+
+    # ----- runs of other functions
+
+    def run_of(self, function: Function) -> Run | None:
+        """The finished run of a function; None while it is under way (recursion) or too many calls deep."""
+        if function in self.runs:
+            return self.runs[function]
+        if self.depth >= MAX_CALL_DEPTH:
+            return None
+        from flake8_tensorcopy.engine.flow import run_function
+
+        self.runs[function] = None
+        self.depth += 1
+        try:
+            done = run_function(self, function)
+        finally:
+            self.depth -= 1
+        self.runs[function] = done
+        return done
+
+    def method(self, cls: Class, name: str) -> Function | None:
+        """The method as Python would find it among the classes of this file."""
+        pending, seen = [cls], set()
+        while pending:
+            here = pending.pop(0)
+            if here in seen:
+                continue
+            seen.add(here)
+            if name in here.methods:
+                return here.methods[name]
+            pending.extend(self.local_bases(here))
+        return None
+
+    def local_bases(self, cls: Class) -> list[Class]:
+        found = []
+        for base in cls.bases:
+            if isinstance(base, ast.Name) and base.id in self.survey.classes:
+                found.append(self.survey.classes[base.id])
+        return found
+
+    def is_module(self, cls: Class, depth: int = 0) -> bool:
+        """Whether the class is a torch.nn.Module, as far as its bases tell."""
+        for base in cls.bases:
+            name = self.names.qualify(base) or (base.id if isinstance(base, ast.Name) else "")
+            if name in MODULE_BASES or name.startswith("torch.nn.") or name.endswith("Module"):
+                return True
+            local = self.survey.classes.get(name)
+            if local is not None and depth < 8 and local is not cls and self.is_module(local, depth + 1):
+                return True
+        return False
+
+    def kind_of_class(self, cls: Class) -> str:
+        return "module" if self.is_module(cls) else "instance"
+
+    # ----- class tables
+
+    def table(self, cls: Class) -> dict[str, Value]:
+        """What `__init__` made of each attribute of the class (its bases' first)."""
+        known = self._tables.get(cls)
+        if known is not None:
+            return known
+        self._tables[cls] = table = {}
+        for base in reversed(self.local_bases(cls)):
+            table.update(self.table(base))
+        init = cls.methods.get("__init__")
+        run = self.run_of(init) if init is not None else None
+        if run is None:
+            if init is not None:
+                del self._tables[cls]
+            return table
+        me = run.params[0] if run.params else None
+        if me is not None and run.state is not None:
+            for key, value in run.state.fields(me).items():
+                table[key] = value
+                obj = value.obj
+                if obj is not None and obj.kind == "list":
+                    items = run.state.fields(obj)
+                    if items:
+                        table[key + "[]"] = next(iter(items.values()))
+        return table
+
+    def entry_field(self, run: Run, obj: Obj, key: str) -> Value:
+        """What a slot of an object holds before the function touches it."""
+        per_pass = key.startswith("[") and key[1:2].isdigit() and key.endswith(")]")
+        name = f"an item of `{obj.key}`" if per_pass else f"{obj.key or '...'}{key.split(']')[0] + ']' if key[0] == '[' else key}"
+        attribute = key.startswith(".")
+        place = Place(name, None, root=obj.key.split(".")[0].split("[")[0], origin="attribute" if attribute else "item")
+        owner = "attribute" if attribute else "item"
+        if key == ".grad" and obj.kind not in ("instance", "module"):
+            grad = Obj("unknown", owner, parent=obj, key=name, slot=key, uses=[(2, None)])
+            return Value((Ref(grad, (), place),))
+        cls = obj.data if isinstance(obj.data, Class) else None
+        if cls is not None and attribute:
+            found = self.table(cls).get(key)
+            if found is not None and found.obj is not None:
+                return self._attribute(cls, key, found, obj, name, place)
+            if found is not None and not found.refs and found.kind in ("number", "str"):
+                return found
+        made = Obj("unknown", owner, parent=obj, key=name, slot=key)
+        if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):
+            made.kind, made.param, made.leaf = "tensor", True, True
+        if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
+            _copy_facts(obj.data.obj, made)
+        if not attribute and obj.data == "tensors":
+            made.kind = "tensor"
+        return Value((Ref(made, (), place),))
+
+    def _attribute(self, cls: Class, key: str, found: Value, obj: Obj, name: str, place: Place) -> Value:
+        was = found.obj
+        assert was is not None
+        made = Obj("unknown", "attribute", parent=obj, key=name, slot=key)
+        chain = ()
+        methods = cls.assigns.get(key[1:], set())
+        if methods <= {"__init__"}:
+            _copy_facts(was, made)
+            items = self.table(cls).get(key + "[]")
+            if items is not None:
+                made.data = items
+            links = found.refs[0].chain
+            if any(link.overlap for link in links):
+                start = next(i for i, link in enumerate(links) if link.overlap)
+                chain = links[start:]
+        elif was.kind == "tensor":
+            made.uses.append((1, None))
+        return Value((Ref(made, chain, place),))
+
+    # ----- evidence
+
+    def evidence(self, obj: Obj, statement: ast.AST | None, depth: int = 0) -> int:
+        if obj.kind == "tensor":
+            return 3
+        if obj.kind != "unknown" or obj.refuted:
+            return 0
+        level = 0
+        for found, where in obj.uses:
+            if found > level and (where is None or where is not statement):
+                level = found
+        if depth < 5:
+            for source in obj.source:
+                if level >= 3:
+                    break
+                level = max(level, self.evidence(source, statement, depth + 1))
+        return level
+
+    # ----- annotations
+
+    def from_annotation(self, node: ast.expr | None, made: Obj) -> Obj | None:
+        """Set the object's kind from an annotation; None if the annotation says it is a number or string."""
+        if node is None:
+            return made
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                node = ast.parse(node.value, mode="eval").body
+            except (SyntaxError, ValueError):
+                return made
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            sides = [side for side in (node.left, node.right) if not _is_none(side)]
+            return self.from_annotation(sides[0], made) if len(sides) == 1 else made
+        if isinstance(node, ast.Subscript):
+            outer = self._name(node.value)
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if outer in _OPTIONAL:
+                parts = [part for part in parts if not _is_none(part)]
+                return self.from_annotation(parts[0], made) if len(parts) == 1 or "Annotated" in outer else made
+            if outer in _SEQUENCES or outer in _MAPPINGS:
+                made.kind = "dict" if outer in _MAPPINGS else "list"
+                if parts and self._name(parts[-1]) in TENSOR_TYPES:
+                    made.data = "tensors"
+                return made
+            if outer == "numpy.ndarray":
+                made.kind = "array"
+            return made
+        name = self._name(node)
+        if name in TENSOR_TYPES:
+            made.kind = "tensor"
+            made.param = name == "torch.nn.Parameter"
+            if name == "torch.nn.Parameter":
+                made.leaf = True
+        elif name == "numpy.ndarray":
+            made.kind = "array"
+        elif name in _NUMBER_TYPES:
+            return None
+        elif name in _MAPPINGS:
+            made.kind = "dict"
+        elif name in ("list", "tuple", "set"):
+            made.kind = "list"
+        elif name.startswith("torch.optim."):
+            made.kind, made.cls = ("instance" if "lr_scheduler" in name else "optimizer"), name
+        elif name.startswith("torch.nn."):
+            made.kind, made.cls = "module", name
+        elif name in self.survey.classes:
+            cls = self.survey.classes[name]
+            made.kind, made.data, made.cls = self.kind_of_class(cls), cls, name
+        return made
+
+    def _name(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Name) and node.id not in self.names.imported:
+            return node.id
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return self._name_of_text(node.value)
+        return self.names.qualify(node) or ""
+
+    def _name_of_text(self, text: str) -> str:
+        try:
+            return self._name(ast.parse(text, mode="eval").body)
+        except (SyntaxError, ValueError):
+            return ""
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _copy_facts(was: Obj, made: Obj) -> None:
+    """The kind and properties of an object, without its identity."""
+    made.kind = was.kind
+    made.dtype = was.dtype
+    made.zero_dim = was.zero_dim
+    made.graph = was.graph
+    made.leaf = was.leaf
+    made.param = was.param
+    made.cls = was.cls
+    made.data = was.data
+    made.made = was.made

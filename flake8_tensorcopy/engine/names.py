@@ -1,0 +1,74 @@
+"""Imports of a module, resolved to qualified names: `F.relu` is `torch.nn.functional.relu`."""
+
+from __future__ import annotations
+
+import ast
+
+# Where torch or NumPy publish a name a second time.
+_SAME = {
+    "torch.functional": "torch",
+    "torch.tensor": "torch.tensor",
+    "torch.nn.parameter.Parameter": "torch.nn.Parameter",
+    "torch._tensor.Tensor": "torch.Tensor",
+    "numpy.typing.NDArray": "numpy.ndarray",
+}
+_PREFIXES = (
+    ("torch.nn.modules.", "torch.nn."),
+    ("torch.autograd.grad_mode.", "torch."),
+    ("torch.functional.", "torch."),
+)
+
+TENSOR_TYPES = frozenset(
+    f"torch.{name}"
+    for name in (
+        "Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor "
+        "ByteTensor BoolTensor"
+    ).split()
+) | {"torch.nn.Parameter", "torch.nn.UninitializedParameter", "torch.autograd.Variable"}
+
+
+class Names:
+    """Local name -> qualified name, for every import of the file (functions' own imports too)."""
+
+    def __init__(self) -> None:
+        self.imported: dict[str, str] = {}
+
+    def add(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.asname:
+                    self.imported[alias.asname] = alias.name
+                else:
+                    root = alias.name.split(".", 1)[0]
+                    self.imported[root] = root
+        else:
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                self.imported[alias.asname or alias.name] = f"{module}.{alias.name}"
+
+    def qualify(self, node: ast.expr) -> str | None:
+        """The qualified name of a dotted expression whose root is imported."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        root = self.imported.get(node.id)
+        if root is None:
+            return None
+        parts.append(root)
+        return canonical(".".join(reversed(parts)))
+
+
+def canonical(name: str) -> str:
+    """One spelling per torch name."""
+    if name in _SAME:
+        return _SAME[name]
+    for prefix, short in _PREFIXES:
+        if name.startswith(prefix):
+            tail = name[len(prefix) :]
+            if prefix == "torch.nn.modules.":
+                tail = tail.rsplit(".", 1)[-1]
+            return short + tail
+    return name

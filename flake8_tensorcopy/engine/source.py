@@ -1,0 +1,252 @@
+"""What a file holds: one walk over its tree finds imports, classes, functions and what each might need the engine for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.names import Names
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+# An expression nested deeper than this is not analysed: LibCST raises from about 200 nested calls on, and the
+# interpreter below uses several frames a level.
+MAX_DEPTH = 100
+
+# Features of a function that triggers are made of.
+WRITE = 1  # something that may change a tensor in place
+SHARE = 2  # a binding that may share storage with another
+EXPAND = 4
+DROPPED = 8  # a call as a statement
+STATE_DICT = 16
+DATA_PTR = 32
+GRAD = 64  # reads `.grad` or calls autograd.grad
+LOOP_REBIND = 128  # a for loop and an assignment of one of its targets
+HOST = 256  # `.cpu()`, `.to(..)`
+CLONE = 512
+DETACH = 1024
+SWAP = 2048
+ATTR_STORE = 4096
+PARAMETERS = 8192
+INPLACE_MODULE = 16384
+
+_MAKERS = frozenset({"as_tensor", "from_numpy", "from_dlpack", "asarray", "Tensor", "FloatTensor", "Identity"})
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A function, a method, or the statements of the module itself (`node` is the Module)."""
+
+    name: str
+    node: FunctionNode | ast.Module
+    cls: Class | None = None
+    features: int = 0
+    depth: int = 0
+    calls: set[str] = field(default_factory=set)
+    inner: list[FunctionNode | ast.Lambda] = field(default_factory=list)
+    loops: set[str] = field(default_factory=set)  # targets of for loops
+    stores: set[str] = field(default_factory=set)  # names assigned
+
+
+@dataclass(slots=True, eq=False)
+class Class:
+    """A class of the file: its bases as written, its methods, the attributes that each method assigns on self."""
+
+    name: str
+    node: ast.ClassDef
+    bases: list[ast.expr]
+    methods: dict[str, Function] = field(default_factory=dict)
+    assigns: dict[str, set[str]] = field(default_factory=dict)  # attribute -> methods that assign it
+
+
+@dataclass(slots=True, eq=False)
+class Survey:
+    """The result of the one walk."""
+
+    names: Names
+    functions: dict[str, Function]
+    classes: dict[str, Class]
+    body: Function
+    all: list[Function]
+    units: list[tuple[int, int]]  # line ranges that can be parsed alone: functions, top-level statements
+    too_deep: tuple[str, int] | None = None
+
+
+def first_line(node: ast.stmt) -> int:
+    """The line of a statement's first token, decorators included."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.decorator_list:
+        return min(node.lineno, node.decorator_list[0].lineno)
+    return node.lineno
+
+
+def survey(tree: ast.Module) -> Survey:
+    """Walk the tree once, without recursion."""
+    names = Names()
+    body = Function("<module>", tree)
+    result = Survey(names, {}, {}, body, [], [])
+    pending: list[tuple[Function, Class | None, Iterable[ast.AST], int]] = []
+
+    def function(node: FunctionNode, cls: Class | None) -> Function:
+        made = Function(node.name, node, cls)
+        result.all.append(made)
+        result.units.append((first_line(node), node.end_lineno or node.lineno))
+        outer = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+        pending.append((body, None, outer, 0))
+        pending.append((made, None, node.body, 0))
+        return made
+
+    def members(cls: Class, node: ast.ClassDef) -> None:
+        rest: list[ast.AST] = []
+        for statement in _flat(node.body):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                cls.methods[statement.name] = function(statement, cls)
+            elif isinstance(statement, ast.ClassDef):
+                nested = Class(statement.name, statement, statement.bases)
+                result.classes.setdefault(statement.name, nested)
+                members(nested, statement)
+            else:
+                rest.append(statement)
+        pending.append((body, None, rest, 0))
+
+    for statement in tree.body:
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            result.units.append((statement.lineno, statement.end_lineno or statement.lineno))
+        if isinstance(statement, ast.ClassDef):
+            result.units.append((first_line(statement), statement.end_lineno or statement.lineno))
+    for statement in _flat(tree.body):
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            result.functions[statement.name] = function(statement, None)
+        elif isinstance(statement, ast.ClassDef):
+            made = Class(statement.name, statement, statement.bases)
+            result.classes[statement.name] = made
+            members(made, statement)
+        else:
+            pending.append((body, None, (statement,), 0))
+    result.all.append(body)
+    while pending:
+        owner, _, nodes, depth = pending.pop()
+        _scan(owner, nodes, depth, result)
+    return result
+
+
+def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements with the definitions that stand under a plain `if` or `try` lifted out."""
+    for statement in statements:
+        if isinstance(statement, (ast.If, ast.Try)) and _defines(statement):
+            yield from _flat(statement.body)
+            yield from _flat(statement.orelse)
+            if isinstance(statement, ast.Try):
+                for handler in statement.handlers:
+                    yield from _flat(handler.body)
+                yield from _flat(statement.finalbody)
+        else:
+            yield statement
+
+
+def _defines(statement: ast.If | ast.Try) -> bool:
+    inner = [*statement.body, *statement.orelse]
+    return any(isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for node in inner)
+
+
+def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey) -> None:
+    """Collect features of the nodes and all below them into their function."""
+    stack: list[tuple[ast.AST, int]] = [(node, depth) for node in nodes]
+    features = 0
+    deepest = 0
+    cls = owner.cls
+    while stack:
+        node, level = stack.pop()
+        if level > deepest:
+            deepest = level
+            if level > MAX_DEPTH and result.too_deep is None:
+                result.too_deep = (owner.name, getattr(node, "lineno", 1))
+        match node:
+            case ast.Attribute():
+                name = node.attr
+                features |= _ATTRIBUTES.get(name, 0)
+                if name[-1:] == "_" and name[:1] != "_" and ops.method(name) is not None:
+                    features |= WRITE
+                if isinstance(node.ctx, ast.Store):
+                    features |= ATTR_STORE
+                    if cls is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
+                        cls.assigns.setdefault(name, set()).add(owner.name)
+                stack.append((node.value, level + 1))
+                continue
+            case ast.Name():
+                features |= _ATTRIBUTES.get(node.id, 0)
+                continue
+            case ast.Constant():
+                continue
+            case ast.Call():
+                if isinstance(node.func, ast.Attribute):
+                    owner.calls.add(node.func.attr)
+                elif isinstance(node.func, ast.Name):
+                    owner.calls.add(node.func.id)
+                for keyword in node.keywords:
+                    if keyword.arg in ("out", "inplace"):
+                        features |= WRITE
+            case ast.AugAssign():
+                features |= WRITE
+            case ast.Subscript() if isinstance(node.ctx, ast.Store):
+                features |= WRITE
+            case ast.Assign():
+                features |= _shares(node.value)
+                owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
+                if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
+                    features |= SWAP
+            case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
+                features |= _shares(node.value)
+            case ast.Expr(value=ast.Call(func=ast.Attribute())):
+                features |= DROPPED
+            case ast.For() | ast.AsyncFor() | ast.comprehension():
+                if not isinstance(node, ast.comprehension):
+                    owner.loops.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
+                features |= SHARE
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                owner.inner.append(node)
+            case ast.Import() | ast.ImportFrom():
+                result.names.add(node)
+                continue
+        deeper = level + 1 if isinstance(node, ast.expr) else level
+        for name in node._fields:
+            child = getattr(node, name, None)
+            if isinstance(child, list):
+                stack.extend((item, deeper) for item in child if isinstance(item, ast.AST))
+            elif isinstance(child, ast.AST):
+                stack.append((child, deeper))
+    owner.features |= features
+    owner.depth = max(owner.depth, deepest)
+    if owner.loops & owner.stores:
+        owner.features |= LOOP_REBIND
+
+
+_ATTRIBUTES = {
+    "expand": EXPAND,
+    "expand_as": EXPAND,
+    "broadcast_to": EXPAND,
+    "broadcast_tensors": EXPAND,
+    "meshgrid": EXPAND,
+    "unfold": EXPAND,
+    "as_strided": EXPAND,
+    "state_dict": STATE_DICT,
+    "data_ptr": DATA_PTR,
+    "grad": GRAD,
+    "cpu": HOST,
+    "to": HOST,
+    "clone": CLONE,
+    "detach": DETACH,
+    "data": DETACH,
+    "parameters": PARAMETERS,
+    "named_parameters": PARAMETERS,
+}
+
+
+def _shares(value: ast.expr) -> int:
+    """Whether a binding to this expression may share storage with what the expression names."""
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.BoolOp, ast.Starred, ast.Tuple)):
+        return SHARE
+    if isinstance(value, ast.Call):
+        return SHARE
+    return 0

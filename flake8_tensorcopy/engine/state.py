@@ -1,0 +1,117 @@
+"""The state of one abstract run: names, object fields, writes; copied at branches, united at joins."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+
+from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Value, Write, join_values
+
+_fresh = itertools.count(1)
+
+# What a field held before this function touched it: memoised by the run, so that both sides of a join agree.
+EntryField = Callable[["State", Obj, str], Value]
+
+NO_WRITES: frozenset[Write] = frozenset()
+
+
+class State:
+    """What holds at one point of a function on the paths that reach it."""
+
+    __slots__ = ("arms", "env", "epoch", "grad", "heap", "version", "writes")
+
+    def __init__(self) -> None:
+        self.env: dict[str, Value] = {}
+        self.version: dict[str, int] = {}
+        self.heap: dict[Obj, dict[str, Value]] = {}
+        self.epoch: dict[Obj, int] = {}
+        self.writes: dict[Obj, frozenset[Write]] = {}
+        self.arms: frozenset[Arm] = frozenset()
+        self.grad: bool | None = True
+
+    def copy(self) -> State:
+        new = State.__new__(State)
+        new.env = self.env.copy()
+        new.version = self.version.copy()
+        new.heap = self.heap.copy()
+        new.epoch = self.epoch.copy()
+        new.writes = self.writes.copy()
+        new.arms = self.arms
+        new.grad = self.grad
+        return new
+
+    def bind(self, name: str, value: Value) -> None:
+        self.env[name] = value
+        self.version[name] = next(_fresh)
+
+    def fields(self, obj: Obj) -> dict[str, Value]:
+        return self.heap.get(obj, {})
+
+    def set_field(self, obj: Obj, key: str, value: Value) -> None:
+        fields = dict(self.heap.get(obj, ()))
+        fields[key] = value
+        self.heap[obj] = fields
+
+    def forget(self, obj: Obj) -> None:
+        """The object's fields may all have changed (an unknown call got it)."""
+        self.heap.pop(obj, None)
+        self.epoch[obj] = next(_fresh)
+
+    def written(self, obj: Obj) -> frozenset[Write]:
+        return self.writes.get(obj, NO_WRITES)
+
+    def add_write(self, obj: Obj, write: Write) -> None:
+        known = self.writes.get(obj, NO_WRITES)
+        if len(known) < MAX_WRITES:
+            self.writes[obj] = known | {write}
+
+
+def join(one: State | None, other: State | None, entry_field: EntryField) -> State | None:
+    """The state where either path may have come from; None is a path that does not arrive."""
+    if one is None:
+        return other
+    if other is None or one is other:
+        return one
+    env = one.env
+    for name, value in other.env.items():
+        mine = env.get(name)
+        if mine is None:
+            env[name] = value
+        elif mine is not value:
+            env[name] = join_values(mine, value)
+    for name, version in other.version.items():
+        if one.version.get(name) != version:
+            one.version[name] = next(_fresh)
+    heap = one.heap
+    for obj, fields in other.heap.items():
+        mine_fields = heap.get(obj)
+        if mine_fields is fields:
+            continue
+        if mine_fields is None:
+            mine_fields = {}
+        merged = dict(mine_fields)
+        for key in {**mine_fields, **fields}:
+            left = mine_fields.get(key) or entry_field(one, obj, key)
+            right = fields.get(key) or entry_field(other, obj, key)
+            merged[key] = join_values(left, right)
+        heap[obj] = merged
+    for obj, fields in list(heap.items()):
+        if obj not in other.heap:
+            heap[obj] = {key: join_values(value, entry_field(other, obj, key)) for key, value in fields.items()}
+    for obj, epoch in other.epoch.items():
+        if one.epoch.get(obj) != epoch:
+            one.epoch[obj] = next(_fresh)
+    for obj, writes in other.writes.items():
+        one.writes[obj] = one.writes.get(obj, NO_WRITES) | writes
+    if one.arms != other.arms:
+        one.arms = one.arms & other.arms
+    if one.grad != other.grad:
+        one.grad = None
+    return one
+
+
+def join_all(states: Iterable[State | None], entry_field: EntryField) -> State | None:
+    result: State | None = None
+    for state in states:
+        result = join(result, None if state is None else state.copy(), entry_field)
+    return result

@@ -1,0 +1,229 @@
+"""What a function of this file does to its arguments and what it returns, for its callers."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.values import (
+    NUMBER,
+    UNKNOWN,
+    Chain,
+    Link,
+    Obj,
+    Ref,
+    Value,
+    join_values,
+)
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Run
+
+MAX_EFFECTS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A storage as the caller can find it: the argument's index and the slots from there."""
+
+    argument: int
+    slots: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A write to what the caller passed in."""
+
+    target: Target
+    chain: Chain
+    op: str
+    training: bool
+    node: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One alternative of what is returned: something reached from an argument, or something new."""
+
+    target: Target | None
+    chain: Chain
+    obj: Obj | None
+    parts: tuple[tuple[str, tuple[Result, ...]], ...] = ()
+
+
+@dataclass(slots=True)
+class Summary:
+    names: list[str]
+    defaults: int = 0
+    effects: list[Effect] = field(default_factory=list)
+    rebinds: list[tuple[Target, str]] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    plain: str = ""  # kind of a result without storage: number
+
+
+def summary_of(run: Run) -> Summary:
+    """Computed once per finished run."""
+    if run.summary is None:
+        run.summary = _summarise(run)
+    return run.summary
+
+
+def _summarise(run: Run) -> Summary:
+    summary = Summary([obj.key for obj in run.params])
+    index = {obj: position for position, obj in enumerate(run.params)}
+    seen: set[tuple[object, ...]] = set()
+    for write in run.log:
+        target = _target(write.ref.obj, index)
+        if target is None:
+            continue
+        chain = tuple(link for link in write.ref.chain if link.op != "=")
+        mark = (target, tuple((link.kind, link.op, id(link.node)) for link in chain), write.op, write.node)
+        if mark in seen or len(summary.effects) >= MAX_EFFECTS:
+            continue
+        seen.add(mark)
+        summary.effects.append(Effect(target, chain, write.op, write.how == "training", write.inner or write.node))
+    for obj, key in run.rebinds:
+        target = _target(obj, index)
+        if target is not None and (target, key) not in summary.rebinds:
+            summary.rebinds.append((target, key))
+    for value, state in run.returned:
+        if not value.refs and value.kind == "number":
+            summary.plain = "number"
+        for ref in value.refs[:6]:
+            summary.results.append(_result(ref, index, state.heap, 0))
+    return summary
+
+
+def _target(obj: Obj, index: dict[Obj, int]) -> Target | None:
+    slots: list[str] = []
+    while obj not in index:
+        if obj.parent is None or len(slots) > 6:
+            return None
+        slots.insert(0, obj.slot)
+        obj = obj.parent
+    return Target(index[obj], tuple(slots))
+
+
+def _result(ref: Ref, index: dict[Obj, int], heap: dict[Obj, dict[str, Value]], depth: int) -> Result:
+    chain = tuple(link for link in ref.chain if link.op != "=")
+    target = _target(ref.obj, index)
+    parts: tuple[tuple[str, tuple[Result, ...]], ...] = ()
+    obj = ref.obj
+    if target is None and obj.kind in ("tuple", "list", "dict") and depth < 3:
+        parts = tuple(
+            (key, tuple(_result(inner, index, heap, depth + 1) for inner in value.refs[:4]))
+            for key, value in heap.get(obj, {}).items()
+        )
+    return Result(target, chain, obj, parts)
+
+
+def apply_summary(
+    run: Run,
+    node: ast.Call,
+    summary: Summary,
+    values: list[Value],
+    keywords: dict[str, tuple[ast.expr, Value]],
+    spread: bool,
+) -> Value:
+    """Do to the arguments of this call what the function does, and make its result."""
+    given = dict(enumerate(values[: len(summary.names)])) if not spread else dict(enumerate(values[:1]))
+    for position, name in enumerate(summary.names):
+        if name in keywords:
+            given[position] = keywords[name][1]
+    for effect in summary.effects:
+        value = _find(run, effect.target, given)
+        if value is None:
+            continue
+        if effect.training:
+            for ref in value.refs:
+                run.modules.setdefault(ref.obj, None)
+        through = _with_links(value, effect.chain, node)
+        run.write(
+            node,
+            through,
+            effect.op,
+            "training" if effect.training else "call",
+            _argument_text(run, node, effect.target, summary),
+            inner=effect.node,
+        )
+    for target, key in summary.rebinds:
+        value = _find(run, target, given)
+        if value is not None:
+            for ref in value.refs:
+                held = Obj("unknown", "attribute", node, parent=ref.obj, slot=key, key=f"{ref.obj.key}{key}")
+                run.now.set_field(ref.obj, key, Value((Ref(held),)))
+    if not summary.results:
+        return NUMBER if summary.plain else UNKNOWN
+    result: Value | None = None
+    for one in summary.results[:4]:
+        value = _make(run, node, one, given)
+        result = value if result is None else join_values(result, value)
+    return result if result is not None else UNKNOWN
+
+
+def _argument_text(run: Run, node: ast.Call, target: Target, summary: Summary) -> str:
+    name = summary.names[target.argument]
+    position = target.argument - (1 if summary.names[:1] == ["self"] else 0)
+    for keyword in node.keywords:
+        if keyword.arg == name:
+            return run.short(keyword.value) + "".join(target.slots)
+    if 0 <= position < len(node.args):
+        return run.short(node.args[position]) + "".join(target.slots)
+    return name + "".join(target.slots)
+
+
+def _find(run: Run, target: Target, given: dict[int, Value]) -> Value | None:
+    value = given.get(target.argument)
+    for slot in target.slots:
+        if value is None or value.obj is None:
+            return None
+        if slot.startswith("[") and slot.endswith(")]"):
+            # An item of one pass inside the callee: another one for the caller.
+            return None
+        value = run.field(value.obj, slot)
+    return value
+
+
+def _with_links(value: Value, chain: Chain, node: ast.AST) -> Value:
+    if not chain:
+        return value
+    refs = []
+    for ref in value.refs:
+        for link in chain:
+            ref = ref.derive(Link(link.kind, link.op, node, link.key, link.overlap, link.permuted))
+        refs.append(ref)
+    return Value(tuple(refs))
+
+
+def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value]) -> Value:
+    if result.target is not None:
+        found = _find(run, result.target, given)
+        return _with_links(found, result.chain, node) if found is not None else UNKNOWN
+    was = result.obj
+    assert was is not None
+    if was.kind == "unknown" and was.owner != "fresh":
+        return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+    made = Obj(
+        was.kind,
+        "fresh" if was.owner == "fresh" else "unknown",
+        node,
+        made="call",
+        dtype=was.dtype,
+        zero_dim=was.zero_dim,
+        graph=was.graph,
+        leaf=was.leaf,
+        param=was.param,
+        cls=was.cls,
+        data=was.data if isinstance(was.data, str) or was.kind in ("module", "instance") else None,
+    )
+    if was.kind == "unknown":
+        made.uses.append((run.module.evidence(was, None), None))
+    for key, parts in result.parts:
+        held: Value | None = None
+        for part in parts:
+            value = _make(run, node, part, given)
+            held = value if held is None else join_values(held, value)
+        if held is not None:
+            run.now.set_field(made, key, held)
+    return Value((Ref(made, tuple(link for link in result.chain if link.overlap)),))

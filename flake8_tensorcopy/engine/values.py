@@ -1,0 +1,282 @@
+"""Abstract values: storages and containers, the references to them, and the writes they have seen.
+
+A storage carries the set of writes that may have reached it.  A reference remembers the writes its storage had when the
+reference was bound (autograd's version counter, as a set); what the storage has now beyond those, through another
+binding, makes a read of the reference stale.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+# How one reference was derived from another, from the surest to the least sure.
+ALIAS = "alias"  # the same object: `b = a`, `d["k"]`, the result of an in-place op
+VIEW = "view"  # another tensor over the same storage
+DETACH = "detach"  # a view that is off the graph: `detach()`, `.data`
+NUMPY = "numpy"  # memory shared with a NumPy array, either way
+MAYBE = "maybe"  # shared or copied, by device, dtype, layout or mode: `to`, `contiguous`, eval dropout
+SNAPSHOT = "snapshot"  # live tensors of a module: `state_dict()`, `list(parameters())`
+UNSURE = "unsure"  # an index of unknown kind: view or copy, never reported
+
+MAX_ALTERNATIVES = 8
+MAX_CHAIN = 12
+MAX_WRITES = 24
+
+Path = tuple[str, ...]
+
+
+class Arm(NamedTuple):
+    """The arm of an `if` that a path passed: the test (as text and bindings) and which way."""
+
+    test: object
+    taken: bool
+
+
+class Link:
+    """One derivation step: the op that made a reference out of another one."""
+
+    __slots__ = ("key", "kind", "node", "op", "overlap", "permuted")
+
+    def __init__(
+        self, kind: str, op: str, node: ast.AST, key: object = None, overlap: bool = False, permuted: bool = False
+    ) -> None:
+        self.kind = kind
+        self.op = op
+        self.node = node
+        self.key = key  # for a view of a part: which part; None is the whole
+        self.overlap = overlap  # several elements may share one memory cell: expand
+        self.permuted = permuted  # the dimensions are no longer in memory order: t, transpose, permute
+
+
+Chain = tuple[Link, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Obj:
+    """A storage, a container, a module: one run-time object, named by where it came from.
+
+    `kind` is what definition or annotation proves; `uses` collects weaker evidence, as (level, statement).
+    """
+
+    kind: str  # tensor array module optimizer dict list tuple iter instance function class number unknown
+    owner: str  # fresh argument attribute item global unknown
+    node: ast.AST | None = None
+    parent: Obj | None = None
+    key: str = ""  # how a message calls it
+    slot: str = ""  # the key of this object in its parent
+    made: str = ""  # the op that made it
+    source: tuple[Obj, ...] = ()  # what its kind was computed from
+    copied: Ref | None = None  # the reference that this fresh storage is a copy of
+    uses: list[tuple[int, ast.AST | None]] = field(default_factory=list)
+    refuted: bool = False  # used as no tensor can be used
+    dtype: str = ""
+    zero_dim: bool = False
+    graph: bool | None = None  # requires grad: known, known not to, or unknown
+    leaf: bool | None = None
+    pinned: bool = False
+    param: bool = False  # a Parameter, or a tensor that a module or optimizer trains
+    cls: str = ""  # qualified name of the class of a module or instance
+    data: Any = None  # structure of iterators, functions, classes
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.owner} {self.made or self.key} line {getattr(self.node, 'lineno', '?')}>"
+
+
+NOTHING: frozenset[Any] = frozenset()
+
+
+class Place:
+    """A binding: a name, or a slot of a container or object, bound once by one statement."""
+
+    __slots__ = ("absorbed", "loop", "name", "node", "origin", "read", "root", "stored_from")
+
+    def __init__(
+        self,
+        name: str,
+        node: ast.AST | None,
+        root: str = "",
+        stored_from: str = "",
+        origin: str = "name",
+        loop: tuple[int, ...] = (),
+    ) -> None:
+        self.name = name
+        self.node = node
+        self.root = root or name
+        self.stored_from = stored_from  # for a slot: the name whose value was put there
+        self.origin = origin  # name, argument, loop, attribute, item, store
+        self.loop = loop
+        self.read = False
+        self.absorbed: frozenset[Write] = NOTHING  # writes that a later `copy_` through this binding made good
+
+    def __repr__(self) -> str:
+        return f"<{self.name} line {getattr(self.node, 'lineno', '?')}>"
+
+
+class Ref:
+    """A reference to a storage: the derivation, the binding it is held by, the writes seen when bound."""
+
+    __slots__ = ("arms", "chain", "obj", "place", "seen")
+
+    def __init__(
+        self,
+        obj: Obj,
+        chain: Chain = (),
+        place: Place | None = None,
+        seen: frozenset[Write] = frozenset(),
+        arms: frozenset[Arm] = frozenset(),
+    ) -> None:
+        self.obj = obj
+        self.chain = chain
+        self.place = place
+        self.seen = seen
+        self.arms = arms
+
+    def derive(self, link: Link) -> Ref:
+        if len(self.chain) >= MAX_CHAIN:
+            link = Link(UNSURE, link.op, link.node)
+            return Ref(self.obj, (*self.chain[: MAX_CHAIN - 1], link), self.place, self.seen, self.arms)
+        return Ref(self.obj, (*self.chain, link), self.place, self.seen, self.arms)
+
+    @property
+    def kind(self) -> str:
+        """The kind of what is referred to: the live values of a module are tensors."""
+        kind = self.obj.kind
+        if kind in ("module", "unknown") and any(link.kind == SNAPSHOT for link in self.chain):
+            return "tensor"
+        return kind
+
+    @property
+    def overlaps(self) -> Link | None:
+        for link in self.chain:
+            if link.overlap:
+                return link
+        return None
+
+    def __repr__(self) -> str:
+        links = "".join(f".{link.kind}:{link.op}" for link in self.chain)
+        return f"{self.obj!r}{links}@{self.place!r}"
+
+
+class Write:
+    """One in-place change: where, by which op, through which reference."""
+
+    __slots__ = ("arms", "how", "inner", "loop", "node", "op", "ref", "stmt", "target")
+
+    def __init__(
+        self,
+        node: ast.AST,
+        stmt: ast.AST | None,
+        op: str,
+        how: str,
+        ref: Ref,
+        arms: frozenset[Arm],
+        loop: tuple[int, ...],
+        target: str = "",
+        inner: ast.AST | None = None,
+    ) -> None:
+        self.node = node
+        self.stmt = stmt
+        self.op = op
+        self.how = how  # method, augmented, subscript, out, module, function, call, training
+        self.ref = ref
+        self.arms = arms
+        self.loop = loop
+        self.target = target  # the written expression as text
+        self.inner = inner  # for a call of a function of this module: the write in its body
+
+    def __repr__(self) -> str:
+        return f"<{self.op} via {self.ref.place!r} line {getattr(self.node, 'lineno', '?')}>"
+
+
+class Value:
+    """What an expression may be: a small set of references, or a thing without storage."""
+
+    __slots__ = ("const", "kind", "refs")
+
+    def __init__(self, refs: tuple[Ref, ...] = (), kind: str = "unknown", const: object = None) -> None:
+        self.refs = refs
+        self.kind = kind  # where refs is empty: number str none slice unknown unbound
+        self.const = const
+
+    @property
+    def obj(self) -> Obj | None:
+        """The one object it must be, or None."""
+        refs = self.refs
+        if len(refs) == 1:
+            return refs[0].obj
+        if refs and all(ref.obj is refs[0].obj for ref in refs):
+            return refs[0].obj
+        return None
+
+    def __iter__(self) -> Iterator[Ref]:
+        return iter(self.refs)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}{list(self.refs)}"
+
+
+UNKNOWN = Value()
+NUMBER = Value(kind="number")
+STRING = Value(kind="str")
+NONE = Value(kind="none")
+SLICE = Value(kind="slice")
+
+
+def join_values(one: Value, other: Value) -> Value:
+    """Either of the two; the same binding on both sides stays one alternative."""
+    if one is other:
+        return one
+    if not one.refs:
+        return other if other.refs or one.kind == "none" else (one if other.kind in ("none", one.kind) else UNKNOWN)
+    if not other.refs:
+        return one
+    refs = list(one.refs)
+    for ref in other.refs:
+        for mine in refs:
+            if mine is ref or (mine.obj is ref.obj and mine.place is ref.place and mine.chain == ref.chain):
+                break
+        else:
+            refs.append(ref)
+    return Value(tuple(refs[:MAX_ALTERNATIVES]))
+
+
+def exclusive(one: frozenset[Arm], other: frozenset[Arm]) -> bool:
+    """Whether the two lie on different arms of one `if`, so that no run passes both."""
+    if not one or not other:
+        return False
+    return any(Arm(arm.test, not arm.taken) in other for arm in one)
+
+
+def common_prefix(one: Chain, other: Chain) -> int:
+    count = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine is not theirs:
+            break
+        count += 1
+    return count
+
+
+def must_overlap(one: Chain, other: Chain) -> bool:
+    """Whether two references to one storage surely share an element (parts with different keys may not)."""
+    start = common_prefix(one, other)
+    mine = [link.key for link in one[start:] if link.key is not None]
+    theirs = [link.key for link in other[start:] if link.key is not None]
+    if any(link.kind == UNSURE for link in (*one[start:], *other[start:])):
+        return False
+    return not mine or not theirs or mine[0] == theirs[0]
+
+
+_LINK_ORDER = (SNAPSHOT, MAYBE, NUMPY, DETACH, VIEW, ALIAS)
+
+
+def link_between(one: Chain, other: Chain) -> str:
+    """The kind of sharing that connects two references: what is left when their common derivation is stripped."""
+    start = common_prefix(one, other)
+    kinds = {link.kind for link in one[start:]} | {link.kind for link in other[start:]}
+    for kind in _LINK_ORDER:
+        if kind in kinds:
+            return kind
+    return ALIAS

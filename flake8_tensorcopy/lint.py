@@ -1,0 +1,59 @@
+"""From a parsed file to findings: the one place where the engine and the rules meet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from flake8_tensorcopy import registry
+from flake8_tensorcopy.config import Options
+from flake8_tensorcopy.engine import Analysis, analyse
+from flake8_tensorcopy.engine.model import Finding, Rule, Span
+
+
+def lint(tree: ast.Module, lines: Sequence[str], options: Options) -> list[Finding]:
+    """What the enabled rules find: sorted by place and code, at most one finding for each place and code.
+
+    `tree` is the stdlib tree of the text whose lines, newlines kept, are `lines`.  Parts of the file that the engine or
+    LibCST cannot take give one TSC000 together; what was found in the other parts stands.
+    """
+    if not any("torch" in line for line in lines):
+        return []
+    rules = [rule for rule in registry.rules().values() if options.preview or not rule.preview]
+    analysis = analyse(tree, frozenset(kind for rule in rules for kind in rule.kinds), options.train_calls)
+    found = list(_decide(analysis, lines, rules)) if analysis.regions else []
+    if analysis.problem is not None:
+        found.append(not_analysed(analysis.problem))
+    first: dict[tuple[Span, str], Finding] = {}
+    for finding in sorted(found):
+        if options.preview or not finding.preview:
+            first.setdefault((finding.span, finding.code), finding)
+    return list(first.values())
+
+
+def _decide(analysis: Analysis, lines: Sequence[str], rules: Collection[Rule]) -> Iterator[Finding]:
+    """What the rules make of the facts; a TSC000 for each part of the file that is beyond LibCST."""
+    # Importing LibCST costs more than linting most files: only where there is something to decide.
+    from libcst import ParserSyntaxError
+
+    from flake8_tensorcopy.engine.region import Region
+
+    region = Region(lines, analysis.units)
+    for part in analysis.regions:
+        try:
+            for rule in rules:
+                if facts := [fact for fact in part.facts if type(fact).__name__ in rule.kinds]:
+                    yield from rule.check(facts, region)
+        except (ParserSyntaxError, RecursionError) as error:
+            yield not_analysed(describe(error))
+
+
+def not_analysed(reason: str) -> Finding:
+    """The TSC000 of a file that was not analysed, or only in part."""
+    return Finding(Span(1, 0, 1, 0), "TSC000", f"not analysed: {reason}")
+
+
+def describe(error: Exception) -> str:
+    """An exception as one short line: editors and flake8's own output have no room for more."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -1,0 +1,46 @@
+"""Finds the rules and the fixtures, in a checkout or in an installed wheel."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from flake8_tensorcopy.engine.model import Rule
+
+HERE = Path(__file__).parent
+
+
+def shipped(name: str) -> Path:
+    """The folder `name` ("rules" or "fixtures"): inside the package once installed, beside it in a checkout."""
+    packaged = HERE / f"_{name}"
+    return packaged if packaged.is_dir() else HERE.parent / name
+
+
+def _load(path: Path) -> Rule:
+    name = f"{__package__}._rules.{path.stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python module")
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # before it runs: dataclasses look their own module up
+    spec.loader.exec_module(module)
+    rule = module.RULE
+    if not isinstance(rule, Rule) or not path.stem.startswith(f"{rule.code.lower()}_"):
+        raise ImportError(f"{path}: RULE must be a Rule whose code begins the file's name")
+    return rule
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """Every rule by its code, in the order of the codes.
+
+    Raises ImportError where a rule file and its RULE do not fit together or a code is used twice.
+    """
+    folder = shipped("rules")
+    found = [_load(path) for path in sorted(folder.glob("tsc*.py"))]
+    by_code = {rule.code: rule for rule in found}
+    if len(by_code) < len(found):
+        raise ImportError(f"{folder}: a code is used by two rules")
+    return by_code

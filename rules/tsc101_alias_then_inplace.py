@@ -1,0 +1,109 @@
+"""
+## What it does
+
+Reports a write in place (`b += 1`, `b[i] = v`, `b.add_(1)`, `out=b`) to a tensor that has a second name, where the
+other name is used after the write as if it still held the old value: both names are operands of one call,
+expression, return or container, or the other is called or treated as something kept (`old`, `previous`, `original`,
+`best`, `residual`).
+
+## Why it is a bug
+
+An assignment binds a name; it copies nothing. The difference of the two is zero, the "best" weights are the last
+ones, and the labels' padding reaches the model's input. Torch raises no error.
+
+## Example
+
+```python
+import torch
+
+
+def collate(input_ids: torch.Tensor, pad: int) -> dict[str, torch.Tensor]:
+    labels = input_ids
+    labels[labels == pad] = -100
+    return {"input_ids": input_ids, "labels": labels}
+```
+
+## Write instead
+
+```python
+import torch
+
+
+def collate(input_ids: torch.Tensor, pad: int) -> dict[str, torch.Tensor]:
+    labels = input_ids.clone()
+    labels[labels == pad] = -100
+    return {"input_ids": input_ids, "labels": labels}
+```
+
+## Fix
+
+None yet: write `.clone()` where the second name is bound, or compute the new value out of place (`b = b + 1`).
+
+## Limits
+
+Silent where
+
+- neither name is proven to be a tensor: numbers, lists and objects of other classes are left alone;
+- the names meet only on different branches of one `if`;
+- the other name is never read after the write, or is bound anew first;
+- the value is written back (`weight.copy_(work)`);
+- an object's own state is updated through a short name (`w = self.weight; w.mul_(0.9)`);
+- a loop over the rows of a tensor writes them.
+
+Only with preview: a name that is an alias of kept state on one branch and a fresh value on the other, and an
+accumulator that begins as an element of an argument (`average = weights[0]`).
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.clone.html
+- https://docs.python.org/3/reference/simple_stmts.html#assignment-statements
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import AccumulatedItem, JoinedWrite, StaleRead
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        where = region.span(fact.site)
+        match fact:
+            case StaleRead(link="alias", certain=True, activation=False) if _meant_to_keep(fact):
+                line = region.line(fact.read)
+                how = f"`{fact.reader}` is the same tensor"
+                if fact.source is not None:
+                    how = f"`{region.code(fact.source)}` on line {region.line(fact.source)} made no copy"
+                message = f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {how}, and `{fact.reader}` is read on line {line}"
+                yield Finding(where, "TSC101", message, fact.steps(region))
+            case JoinedWrite() if fact.evidence >= 1:
+                message = (
+                    f"`{fact.op}` on `{fact.writer}` also changes `{fact.kept}` on the branch where both are one tensor"
+                )
+                yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
+            case AccumulatedItem() if fact.evidence >= 1:
+                message = (
+                    f"`{fact.op}` accumulates into the caller's own tensor: `{fact.writer}` is an element of "
+                    f"`{fact.collection}`, not a copy"
+                )
+                yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
+
+
+def _meant_to_keep(fact: StaleRead) -> bool:
+    if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.stored_from == fact.writer:
+        return False
+    own_state = fact.reader_origin in ("attribute", "item")
+    return fact.together or ((fact.kept or fact.compared) and not own_state)
+
+
+RULE = Rule(
+    code="TSC101",
+    name="alias-then-inplace",
+    summary="a write through a second name changes a tensor that was to be kept",
+    kinds=("StaleRead", "JoinedWrite", "AccumulatedItem"),
+    check=check,
+    fix="unsafe",
+)

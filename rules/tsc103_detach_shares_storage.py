@@ -1,0 +1,110 @@
+"""
+## What it does
+
+Reports a write in place to a tensor while its `detach()` or `.data` is kept under another name and read later; a
+write through such a name while the tensor itself is used later; and `p.data = q.data` in a function that copies one
+network into another.
+
+## Why it is a bug
+
+`detach()` leaves the graph, not the storage. The weights kept "before" the step are the weights after it, a mask
+reaches the image it was meant to leave alone, and `target.data = online.data` makes both networks train as one.
+
+## Example
+
+```python
+import torch
+from torch import nn
+
+
+def change(weight: torch.Tensor, update: torch.Tensor) -> torch.Tensor:
+    before = weight.detach()
+    weight.add_(update)
+    return weight - before
+
+
+def sync(target: nn.Module, online: nn.Module) -> None:
+    for slow, fast in zip(target.parameters(), online.parameters()):
+        slow.data = fast.data
+```
+
+## Write instead
+
+```python
+import torch
+from torch import nn
+
+
+def change(weight: torch.Tensor, update: torch.Tensor) -> torch.Tensor:
+    before = weight.detach().clone()
+    weight.add_(update)
+    return weight - before
+
+
+def sync(target: nn.Module, online: nn.Module) -> None:
+    for slow, fast in zip(target.parameters(), online.parameters()):
+        slow.data.copy_(fast.data)
+```
+
+## Fix
+
+None yet: write `.detach().clone()`, or `copy_` for values that go from one parameter to another.
+
+## Limits
+
+Silent where parameters are written on purpose (initialisation, weight clipping, a moving average under `no_grad`),
+where the detached name is only read or nothing is written after it, and where the tensor is made new (`x = x + 1`)
+and not written. The use of `.data` as such is not reported.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
+- https://docs.pytorch.org/docs/stable/tensor_view.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import ReboundData, StaleRead
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[StaleRead | ReboundData], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        where = region.span(fact.site)
+        match fact:
+            case StaleRead(link="detach", certain=True) if fact.evidence >= 1 and _shared_by_mistake(fact):
+                source = fact.source or fact.read
+                message = (
+                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: `{region.code(source)}` on line "
+                    f"{region.line(source)} shares storage, and `{fact.reader}` is read on line {region.line(fact.read)}"
+                )
+                yield Finding(where, "TSC103", message, fact.steps(region))
+            case ReboundData() if fact.evidence >= 2 or fact.parameter:
+                message = (
+                    f"`{fact.target} = {fact.value}` copies nothing: both tensors share one storage from here on, and a "
+                    "write to one changes the other"
+                )
+                yield Finding(where, "TSC103", message)
+
+
+def _shared_by_mistake(fact: StaleRead) -> bool:
+    intended = fact.together or fact.kept or fact.compared
+    if fact.role in ("bind", "test", "logged"):
+        return False
+    if fact.reader_derived:
+        return intended or ("data" not in fact.links and not fact.parameter and fact.reader_origin == "name")
+    # Through `.data` of a parameter (initialisation, clipping, averaging) the write is the point.
+    return not fact.parameter and fact.reader_origin not in ("attribute", "item") and (intended or fact.owner == "argument")
+
+
+RULE = Rule(
+    code="TSC103",
+    name="detach-shares-storage",
+    summary="a write reaches what detach() or .data was to keep apart",
+    kinds=("StaleRead", "ReboundData"),
+    check=check,
+    fix="unsafe",
+)

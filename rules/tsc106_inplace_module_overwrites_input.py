@@ -1,0 +1,101 @@
+"""
+## What it does
+
+Reports a call of a module that was built with `inplace=True` (or of a `Sequential` that begins with one),
+`F.relu(x, inplace=True)`, `F.relu_(x)` or `x.relu_()`, where the input is kept under another name or in a list and
+read later.
+
+## Why it is a bug
+
+The activation writes its result over its input. The shortcut of the residual block then holds the activated values,
+and a list of features holds what came after the activation. Whether torch notices depends on what backward needs of
+the overwritten tensor; without a graph it never does.
+
+## Example
+
+```python
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.relu = nn.ReLU(inplace=True)
+        self.conv = nn.Conv2d(8, 8, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        identity = x
+        out = self.conv(self.relu(x))
+        return out + identity
+```
+
+## Write instead
+
+```python
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.relu = nn.ReLU()
+        self.conv = nn.Conv2d(8, 8, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        identity = x
+        out = self.conv(self.relu(x))
+        return out + identity
+```
+
+## Fix
+
+None yet: build that module without `inplace=True`, or call the function without it. It may stay on later
+activations, whose input is the fresh output of a layer.
+
+## Limits
+
+Silent where the input of the in-place activation is the fresh output of a layer or of arithmetic
+(`F.relu(a + b, inplace=True)`), where the skip is added in place (`out += x`), and where the input is not read
+again.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.nn.ReLU.html
+- https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.relu.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import StaleRead
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        if not fact.activation or fact.link != "alias" or not fact.certain or fact.role in ("bind", "test", "logged"):
+            continue
+        if fact.evidence < 1 or fact.reader_origin == "attribute":
+            continue
+        kept = f"`{fact.reader}`"
+        if fact.reader_origin == "store" and fact.bound is not None:
+            kept = f"what line {region.line(fact.bound)} stored"
+        message = (
+            f"{fact.verb} works in place on `{fact.writer}`, which is also {kept}, and that is read on line "
+            f"{region.line(fact.read)}"
+        )
+        yield Finding(region.span(fact.site), "TSC106", message, fact.steps(region))
+
+
+RULE = Rule(
+    code="TSC106",
+    name="inplace-module-overwrites-input",
+    summary="an in-place activation overwrites an input that is needed again",
+    kinds=("StaleRead",),
+    check=check,
+    fix="unsafe",
+)

@@ -1,0 +1,99 @@
+"""
+## What it does
+
+Reports `best = model.state_dict()` where the model can still change (a step, `backward()` with an update, a call
+that trains it, `load_state_dict`, a write to its parameters) before `best` is read, loaded, compared or returned.
+The same through `.copy()`, `dict()`, `copy.copy` and a comprehension whose values are `v`, `v.cpu()`, `v.detach()`,
+`v.float()` or `v.numpy()`.
+
+## Why it is a bug
+
+The dict is new, its tensors are the model's own. Every later step changes them, so that the "best" state is the
+last one, restoring it does nothing, and a difference of before and after is zero. `{k: v.cpu() for ..}` is a
+snapshot of a model on a GPU and none of a model on the CPU. Torch raises no error.
+
+## Example
+
+```python
+import torch
+from torch import nn
+
+
+def fit(model: nn.Module, optimizer: torch.optim.Optimizer, batches: list[torch.Tensor]) -> None:
+    best, best_state = float("inf"), None
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = model(batch).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        if loss.item() < best:
+            best, best_state = loss.item(), model.state_dict()
+    model.load_state_dict(best_state)
+```
+
+## Write instead
+
+```python
+import copy
+
+import torch
+from torch import nn
+
+
+def fit(model: nn.Module, optimizer: torch.optim.Optimizer, batches: list[torch.Tensor]) -> None:
+    best, best_state = float("inf"), None
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = model(batch).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        if loss.item() < best:
+            best, best_state = loss.item(), copy.deepcopy(model.state_dict())
+    model.load_state_dict(best_state)
+```
+
+## Fix
+
+None yet: write `copy.deepcopy(model.state_dict())`, or `{k: v.detach().clone() for k, v in ..}`.
+
+## Limits
+
+Silent where the state is saved, sent, returned or loaded into another model at once; where its name is bound anew
+before it is read; where it is taken after the last update; and where it is edited, written through or loaded back.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.state_dict
+- https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html
+- https://docs.python.org/3/library/copy.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import StaleSnapshot
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        if fact.call != "state_dict" or fact.role == "logged":
+            continue
+        passed = "".join(f", and `{op}` does not copy the tensors" for op in fact.copies[:1])
+        message = (
+            f"`{fact.reader}` is no snapshot: `state_dict()` holds the live tensors of `{fact.module}`{passed}; "
+            f"`{fact.change}` on line {region.line(fact.changed)} changes them before line {region.line(fact.read)} reads them"
+        )
+        yield Finding(region.span(fact.site), "TSC112", message, fact.steps(region))
+
+
+RULE = Rule(
+    code="TSC112",
+    name="state-dict-not-a-snapshot",
+    summary="a state_dict() kept as a snapshot follows the model",
+    kinds=("StaleSnapshot",),
+    check=check,
+    fix="safe",
+)

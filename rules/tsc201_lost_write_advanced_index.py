@@ -1,0 +1,83 @@
+"""
+## What it does
+
+Reports a statement that writes to a tensor indexed by a list, a mask or an index tensor: `x[mask].fill_(0)`,
+`x[mask][:, 2] = 0`, `nn.init.zeros_(x[ids])`, `out=x[ids]`.
+
+## Why it is a bug
+
+Such an index makes a copy. The write changes the copy, which nobody holds, and `x` stays as it was. Torch raises no
+error.
+
+## Example
+
+```python
+import torch
+
+
+def scrub(features: torch.Tensor) -> torch.Tensor:
+    features[torch.isnan(features)].fill_(0.0)
+    return features
+```
+
+## Write instead
+
+```python
+import torch
+
+
+def scrub(features: torch.Tensor) -> torch.Tensor:
+    features[torch.isnan(features)] = 0.0
+    return features
+```
+
+## Fix
+
+None yet: index once and assign (`x[mask] = 0`, `x[mask, 2] = 0`, `x[mask] *= 2`), or use `masked_fill_`,
+`index_add_`, `scatter_`.
+
+## Limits
+
+Reported only where the index is proven to copy: a list, a comparison, `~m`, `a & b`, a tensor, a result of
+`nonzero()`. Silent for
+
+- ints, slices, tuples of them and 0-d tensors, which give views, and for a bare name that could be an int;
+- `x[mask] = v` and `x[mask] += v`, which write `x`;
+- `x[:, i][mask] = v`, where the first index is a view;
+- a copy that is given a name and wanted as one.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/tensor_view.html
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill_.html
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import LostWrite
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[LostWrite], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        if fact.copied_by != "index" or fact.index is None or fact.evidence < 1 or fact.probing:
+            continue
+        message = (
+            f"{fact.verb} changes a copy that is thrown away: `{fact.base}[{region.code(fact.index)}]` copies, since its "
+            "index is a mask, list or tensor"
+        )
+        yield Finding(region.span(fact.site), "TSC201", message)
+
+
+RULE = Rule(
+    code="TSC201",
+    name="lost-write-advanced-index",
+    summary="a write to the copy that a mask, list or tensor index makes",
+    kinds=("LostWrite",),
+    check=check,
+    fix="unsafe",
+)

@@ -1,0 +1,84 @@
+"""
+## What it does
+
+Reports an operation on a tensor that stands alone as a statement and writes nothing: `x.clamp(0, 1)`,
+`p.grad.clamp(-1, 1)`, `x.detach()`, `x.masked_fill(..)`. Also `g = p.grad; g = g.clamp(..)` where `g` is not used
+afterwards.
+
+## Why it is a bug
+
+Without the trailing underscore the operation returns a new tensor. The statement drops it: gradients are not
+clipped, the mask is not applied, the graph is not cut. Torch raises no error.
+
+## Example
+
+```python
+import torch
+
+
+def attention(score: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    score.masked_fill(~mask, float("-inf"))
+    return score.softmax(dim=-1)
+```
+
+## Write instead
+
+```python
+import torch
+
+
+def attention(score: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    score = score.masked_fill(~mask, float("-inf"))
+    return score.softmax(dim=-1)
+```
+
+## Fix
+
+None yet: assign the result, or call the operation with the underscore (`clamp_`, `masked_fill_`, `detach_`).
+
+## Limits
+
+Reported only where the receiver is proven to be a tensor by a definition or an annotation, or by a method that only
+tensors have (`detach`, `contiguous`, `masked_fill`, `clamp`). Silent for methods of other classes that share a name
+(`boxes.clip(..)`, `items.sort()`), for modules, for `requires_grad_()` and all other names with an underscore, for
+calls with `out=`, and in a `try` that asks whether torch raises. Statements that only move or cast are TSC204.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/tensors.html
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clamp_.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import DeadRebinding, DroppedResult
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[DroppedResult | DeadRebinding], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        where = region.span(fact.site)
+        match fact:
+            case DroppedResult(moves=False, probing=False) if fact.evidence >= 2 and (fact.twin or fact.views):
+                in_place = f" (`{fact.op}_` would)" if fact.twin else ""
+                message = f"`{fact.op}` does not change `{fact.receiver}`{in_place}, and its result is thrown away"
+                yield Finding(where, "TSC203", message)
+            case DeadRebinding(origin="grad", computed=True, uses_itself=True) if fact.evidence >= 1:
+                message = (
+                    f"`{fact.op}` makes a new tensor: `{fact.name}` is rebound and never read again, `{fact.source}` "
+                    "stays as it was"
+                )
+                yield Finding(where, "TSC203", message)
+
+
+RULE = Rule(
+    code="TSC203",
+    name="discarded-result",
+    summary="the result of an operation that writes nothing is dropped",
+    kinds=("DroppedResult", "DeadRebinding"),
+    check=check,
+    fix="unsafe",
+)

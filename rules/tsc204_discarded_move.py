@@ -1,0 +1,79 @@
+"""
+## What it does
+
+Reports `x.to(device)`, `x.cuda()`, `x.cpu()`, `x.half()`, `x.float()`, `x.contiguous()` and their like as a
+statement, where `x` is proven to be a tensor.
+
+## Why it is a bug
+
+On a module `to` works in place; on a tensor it returns a new one. As a statement it moves, casts or lays out a copy
+and drops it: `x` stays where and what it was, and the transfer was for nothing.
+
+## Example
+
+```python
+import torch
+
+
+def steps(count: int, device: torch.device) -> torch.Tensor:
+    drawn = torch.randint(0, 1000, (count,))
+    drawn.to(device)
+    return drawn
+```
+
+## Write instead
+
+```python
+import torch
+
+
+def steps(count: int, device: torch.device) -> torch.Tensor:
+    drawn = torch.randint(0, 1000, (count,))
+    drawn = drawn.to(device)
+    return drawn
+```
+
+## Fix
+
+None yet: assign the result to the name (`x = x.to(device)`), or make the tensor there (`device=`, `dtype=`).
+
+## Limits
+
+Proof is a torch call or operation that made the tensor, unpacking `for images, labels in loader`, or an annotation.
+Silent for modules and criteria, tokenizer and processor outputs, `for batch in loader`, `batch["key"]`, and objects
+of one's own classes: many of these move in place.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
+- https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import DroppedResult
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[DroppedResult], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        if not fact.moves or fact.probing or fact.evidence < 2:
+            continue
+        message = (
+            f"`{fact.op}` returns a new tensor and leaves `{fact.receiver}` as it was: the result is thrown away "
+            f"(only modules move in place)"
+        )
+        yield Finding(region.span(fact.site), "TSC204", message)
+
+
+RULE = Rule(
+    code="TSC204",
+    name="discarded-move",
+    summary="the result of a move or cast of a tensor is dropped",
+    kinds=("DroppedResult",),
+    check=check,
+    fix="safe",
+)

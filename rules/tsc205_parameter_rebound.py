@@ -1,0 +1,92 @@
+"""
+## What it does
+
+Reports a name that stands for a tensor of a list, module or dict, or for an argument, and is bound to a new tensor
+computed from it, where nothing reads the new binding: `for p in model.parameters(): p = p - lr * p.grad`.
+
+## Why it is a bug
+
+An assignment binds the name and writes nothing. The model, the target network or the list keeps its old tensors;
+training runs without an error and nothing is learned.
+
+## Example
+
+```python
+import torch
+from torch import nn
+
+
+def sgd_step(model: nn.Module, lr: float) -> None:
+    with torch.no_grad():
+        for param in model.parameters():
+            param = param - lr * param.grad
+```
+
+## Write instead
+
+```python
+import torch
+from torch import nn
+
+
+def sgd_step(model: nn.Module, lr: float) -> None:
+    with torch.no_grad():
+        for param in model.parameters():
+            param -= lr * param.grad
+```
+
+## Fix
+
+None yet: write in place under `torch.no_grad()` (`param -= ..`, `param.copy_(..)`), or store the result
+(`params[name] = ..`).
+
+## Limits
+
+Silent where the new tensor is used: appended, yielded, returned, stored, closed over or read in the next pass;
+where `p.data` is assigned or the write is in place; where the right-hand side only moves, casts or switches the
+mode (`to`, `half`, `eval`); and where the name is not proven to stand for a tensor. Outside a loop an argument, or
+a name for a parameter, is reported only where its gradient, or a result of `autograd.grad`, is on the right-hand
+side.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/notes/autograd.html
+- https://docs.python.org/3/reference/simple_stmts.html#assignment-statements
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import DeadRebinding
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[DeadRebinding], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        match fact:
+            case DeadRebinding(origin="loop", computed=True) if fact.uses_itself or fact.uses_sibling:
+                needed = 2
+            case DeadRebinding(origin="argument" | "parameter", computed=True, update=True, uses_itself=True):
+                needed = 1
+            case _:
+                continue
+        if fact.evidence < needed:
+            continue
+        what = "the parameter" if fact.parameter or fact.update else "the tensor"
+        message = (
+            f"`{fact.name} = ..` rebinds the name and leaves {what} as it was: the new tensor is never read; write in "
+            "place under `torch.no_grad()`"
+        )
+        yield Finding(region.span(fact.site), "TSC205", message)
+
+
+RULE = Rule(
+    code="TSC205",
+    name="parameter-rebound",
+    summary="a name is rebound where the tensor was to be updated",
+    kinds=("DeadRebinding",),
+    check=check,
+    fix="unsafe",
+)

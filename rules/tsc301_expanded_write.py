@@ -1,0 +1,87 @@
+"""
+## What it does
+
+Reports a write to the result of `expand`, `expand_as`, `broadcast_to`, `meshgrid`, an overlapping `unfold` or
+`as_strided`, also when it is kept in a buffer and written by another method, and after `copy.deepcopy` or a cast to
+the same dtype.
+
+## Why it is a bug
+
+Many elements of such a tensor are one element of memory. Torch refuses some writes (`add_`, `mul_`, `copy_`, `+=`,
+`e[:] = ..`) with RuntimeError and takes others, at most with a deprecation warning (`e[0] = ..`, `fill_`, `zero_`,
+`masked_fill_`, `index_put_`): then every copy of the element changes, and so does the tensor that was expanded. The
+message says which of the two it is. `unfold` checks nothing: adding 1 to windows adds it once for every window an
+element lies in.
+
+## Example
+
+```python
+import torch
+
+
+def conductivity(base: torch.Tensor, cells: int) -> torch.Tensor:
+    sigma = base.expand(cells)
+    sigma[cells // 2] = 3.0
+    return sigma
+```
+
+## Write instead
+
+```python
+import torch
+
+
+def conductivity(base: torch.Tensor, cells: int) -> torch.Tensor:
+    sigma = base.expand(cells).clone()
+    sigma[cells // 2] = 3.0
+    return sigma
+```
+
+## Fix
+
+None yet: write `.clone()` or `.contiguous()` after the expansion, or `repeat` in its place.
+
+## Limits
+
+Silent after `clone`, `contiguous`, `repeat` and arithmetic, whose results have elements of their own; where the
+expanded tensor is only read; where its name is bound anew first; and where `unfold` makes windows that do not
+overlap.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unfold.html
+- https://docs.pytorch.org/docs/stable/generated/torch.as_strided.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import OverlappingWrite
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[OverlappingWrite], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        if fact.evidence < 2:
+            continue
+        effect = "silently changes every element that shares memory" if fact.silent else "raises in torch"
+        if fact.maybe:
+            effect += ", unless the conversion after it made a copy"
+        message = (
+            f"{fact.verb} on `{fact.writer}` {effect}: `{fact.expand}` on line {region.line(fact.expanded)} made no copies "
+            "of the rows"
+        )
+        yield Finding(region.span(fact.site), "TSC301", message, fact.steps(region))
+
+
+RULE = Rule(
+    code="TSC301",
+    name="expanded-write",
+    summary="a write to an expanded or overlapping view",
+    kinds=("OverlappingWrite",),
+    check=check,
+    fix="safe",
+)

@@ -1,0 +1,100 @@
+"""
+## What it does
+
+Reports `.cpu()` or `.to("cpu")` on a tensor that is proven to hold one number (it had `backward()`, or is a full
+reduction) where the host copy is only printed, logged, formatted or written; `x.cpu().item()`, `x.cpu().tolist()`,
+`float(x.cpu())`.
+
+## Why it is a bug
+
+Reading the number moves it to the host anyway. The call before it makes one more tensor, with a graph node if the
+loss is on the graph, and where it stands outside the `if` that guards the print, it waits for the device in every
+step. No fewer bytes move without it: for one number they are the same.
+
+## Example
+
+```python
+import torch
+
+
+def train(weight: torch.Tensor, steps: int) -> None:
+    for step in range(steps):
+        loss = (weight - 1).pow(2).mean()
+        loss.backward()
+        loss_cpu = loss.to("cpu")
+        if step % 100 == 0:
+            print(f"step {step}: {loss_cpu:.4f}")
+```
+
+## Write instead
+
+```python
+import torch
+
+
+def train(weight: torch.Tensor, steps: int) -> None:
+    for step in range(steps):
+        loss = (weight - 1).pow(2).mean()
+        loss.backward()
+        if step % 100 == 0:
+            print(f"step {step}: {loss.item():.4f}")
+```
+
+## Fix
+
+None yet: drop the move and read with `.item()`, where the number is shown.
+
+## Limits
+
+Silent where the host copy has another use, is collected for a metric or goes into a checkpoint, and where the shape
+is not known: a tensor of many elements is better moved once than read one by one.
+
+Only with preview: a whole tensor that is moved and then reduced, compared or indexed; reduce it first.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cpu.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import HostScalar
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[HostScalar], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        where = region.span(fact.site)
+        match fact.used:
+            case "item" | "tolist" | "float" | "int":
+                message = (
+                    f"`{fact.move}` makes a tensor on the host only for `{fact.used}` to read it: "
+                    f"`{fact.used}` alone fetches `{fact.receiver}`"
+                )
+                yield Finding(where, "TSC501", message)
+            case "logged" if fact.scalar:
+                message = (
+                    f"`{fact.move}` copies the scalar `{fact.receiver}` only to show it: `.item()` reads it without the extra "
+                    "tensor and its graph node"
+                )
+                yield Finding(where, "TSC501", message)
+            case "reduced" | "indexed" | "compared":
+                message = (
+                    f"`{fact.move}` moves all of `{fact.receiver}` and only then it is {fact.used}: do that on the device and "
+                    "move the result"
+                )
+                yield Finding(where, "TSC501", message, preview=True)
+
+
+RULE = Rule(
+    code="TSC501",
+    name="transfer-for-scalar",
+    summary="a scalar is moved to the host only to be shown",
+    kinds=("HostScalar",),
+    check=check,
+    fix="safe",
+)

@@ -1,0 +1,82 @@
+"""
+## What it does
+
+Reports `x.clone().detach()` and `torch.clone(x).detach()`, anywhere in a chain.
+
+## Why it is a bug
+
+The result is the one of `x.detach().clone()`: the same values in a storage of its own, off the graph. But `clone()`
+of a tensor on the graph first records a node for a copy that is detached at once. It is a cost, not an error: one
+node made and thrown away for every call.
+
+## Example
+
+```python
+import torch
+
+
+class FeatureBank:
+    def __init__(self) -> None:
+        self.rows: list[torch.Tensor] = []
+
+    def remember(self, features: torch.Tensor) -> None:
+        self.rows.append(features.clone().detach())
+```
+
+## Write instead
+
+```python
+import torch
+
+
+class FeatureBank:
+    def __init__(self) -> None:
+        self.rows: list[torch.Tensor] = []
+
+    def remember(self, features: torch.Tensor) -> None:
+        self.rows.append(features.detach().clone())
+```
+
+## Fix
+
+None yet: swap the two calls.
+
+## Limits
+
+Silent where `x` is already detached, under `torch.no_grad()` and `torch.inference_mode()`, where `x` is proven to
+be off the graph, and where the clone has a name that is used, or is kept for its graph.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.clone.html
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import CloneDetach
+from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[CloneDetach], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        if fact.graph is False or fact.recording is False:
+            continue
+        message = (
+            f"`clone()` of `{fact.receiver}` records a graph node that `detach()` drops at once: `detach().clone()` gives the "
+            "same tensor without it"
+        )
+        yield Finding(region.span(fact.site), "TSC601", message)
+
+
+RULE = Rule(
+    code="TSC601",
+    name="clone-then-detach",
+    summary="clone().detach() records a graph node that detach().clone() does not",
+    kinds=("CloneDetach",),
+    check=check,
+    fix="safe",
+)

@@ -1,0 +1,63 @@
+"""flake8 as a user runs it: in a process of its own, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+REPORT = re.compile(r"^(?:\./)?(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<code>\S+) (?P<text>.*)$")
+
+
+@dataclass(frozen=True)
+class Flake8:
+    """What one run printed and how it ended."""
+
+    out: str
+    err: str
+    exit: int
+
+    @property
+    def places(self) -> list[tuple[str, int, int, str]]:
+        """File, line, column (both from 1, as flake8 prints them) and code of everything reported."""
+        found = [REPORT.match(line) for line in self.out.splitlines()]
+        assert all(found), f"unexpected output:\n{self.out}{self.err}"
+        return [(m["file"], int(m["line"]), int(m["column"]), m["code"]) for m in found if m]
+
+    @property
+    def codes(self) -> list[str]:
+        return [code for *_, code in self.places]
+
+
+def run_flake8(
+    *args: str, cwd: Path, stdin: bytes | None = None, env: dict[str, str] | None = None, python: str = sys.executable
+) -> Flake8:
+    """Runs flake8 in `cwd`; of the plugin's own environment variables only those in `env` are set."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TENSORCOPY_")}
+    done = subprocess.run(
+        [python, "-m", "flake8", *args],
+        cwd=cwd,
+        env=kept | {"PYTHONUTF8": "1"} | (env or {}),
+        input=b"" if stdin is None else stdin,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    return Flake8(done.stdout.decode(), done.stderr.decode(), done.returncode)
+
+
+@pytest.fixture
+def flake8(tmp_path: Path) -> Callable[..., Flake8]:
+    """Runs flake8 in the test's own temporary folder."""
+
+    def run(*args: str, stdin: bytes | None = None, env: dict[str, str] | None = None) -> Flake8:
+        return run_flake8(*args, cwd=tmp_path, stdin=stdin, env=env)
+
+    return run

@@ -1,0 +1,183 @@
+"""The documents say what is true: the rules' pages, the README with its commands and outputs, the changelog."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from flake8.options.manager import OptionManager
+
+from flake8_tensorcopy.config import Options
+from flake8_tensorcopy.engine.model import Rule
+from flake8_tensorcopy.lint import lint
+from flake8_tensorcopy.plugin import Plugin
+from flake8_tensorcopy.registry import rules, shipped
+from tests.conftest import ROOT, run_flake8
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SECTIONS = ["What it does", "Why it is a bug", "Example", "Write instead", "Fix", "Limits", "References"]
+EVERY_RULE = pytest.mark.parametrize("rule", rules().values(), ids=lambda rule: rule.code)
+
+
+def section(heading: str) -> str:
+    """The text under a heading of the README."""
+    return README.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def block(heading: str, language: str) -> str:
+    """The first fenced block of a language under a heading of the README."""
+    return section(heading).split(f"\n```{language}\n", 1)[1].split("```", 1)[0]
+
+
+def page(rule: Rule) -> dict[str, str]:
+    """The sections of a rule's page, which is its module's docstring."""
+    before, *parts = re.split(r"^## (.+)\n", sys.modules[rule.check.__module__].__doc__ or "", flags=re.MULTILINE)
+    assert before.strip() == "", f"{rule.code}: text before the first heading"
+    return dict(zip(parts[::2], (part.strip() for part in parts[1::2]), strict=True))
+
+
+# Rules.
+
+
+@EVERY_RULE
+def test_a_page_has_all_sections(rule: Rule) -> None:
+    sections = page(rule)
+    assert list(sections) == SECTIONS
+    assert [name for name, text in sections.items() if not text] == []
+
+
+def code_of(text: str) -> str:
+    """The first fenced Python block of a section."""
+    return text.split("```python\n", 1)[1].split("```", 1)[0]
+
+
+def codes(text: str) -> set[str]:
+    return {found.code for found in lint(ast.parse(text), text.splitlines(keepends=True), Options())}
+
+
+@EVERY_RULE
+def test_a_pages_example_is_reported_and_its_remedy_is_not(rule: Rule) -> None:
+    sections = page(rule)
+    assert codes(code_of(sections["Example"])) == {rule.code}
+    assert codes(code_of(sections["Write instead"])) == set()
+
+
+@EVERY_RULE
+def test_a_rule_has_fixtures_with_and_without_the_bug(rule: Rule) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (shipped("fixtures") / rule.code).glob("*.py")]
+    functions = [name for text in texts for name in re.findall(r"^def (bad|good)_", text, re.MULTILINE)]
+    assert {"bad", "good"} <= set(functions)
+
+
+def test_every_folder_of_fixtures_belongs_to_a_rule() -> None:
+    assert {path.name for path in shipped("fixtures").iterdir() if path.name != "__pycache__"} == set(rules())
+
+
+@EVERY_RULE
+def test_codes_and_names_are_in_shape(rule: Rule) -> None:
+    assert re.fullmatch(r"TSC[1-6]\d\d", rule.code)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
+    assert rule.kinds and rule.summary and "\n" not in rule.summary and not rule.summary.endswith(".")
+    assert len({other.name for other in rules().values()}) == len(rules())
+
+
+def test_the_table_lists_every_rule() -> None:
+    rows = [line for line in section("Rules").splitlines() if line.startswith("| TSC")]
+    assert rows == [
+        f"| {rule.code} | {rule.name} | {rule.summary} | {'preview' if rule.preview else 'on'} | {rule.fix} |"
+        for rule in rules().values()
+    ]
+
+
+def test_the_changelog_names_every_rule() -> None:
+    listed = re.findall(r"^- (TSC\d{3}) (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == [(rule.code, rule.name) for rule in rules().values()]
+    assert f"## {_version()}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def _version() -> str:
+    found = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert found
+    return found[1]
+
+
+# The README.
+
+
+def test_the_first_example_is_what_flake8_says(tmp_path: Path) -> None:
+    code, shown = README.split("```python\n", 1)[1].split("```", 1)[0], README.split("```text\n", 1)[1].split("```")[0]
+    (tmp_path / shown.split(":")[0]).write_text(code)
+    run = run_flake8("--isolated", "--select=TSC", shown.split(":")[0], cwd=tmp_path)
+    assert run.out == shown
+
+
+def test_the_example_output_is_what_the_command_prints() -> None:
+    name, *arguments = shlex.split(block("Try it", "sh").rpartition("&&")[2])
+    assert name == ".venv/bin/flake8"
+    run = run_flake8(*arguments, cwd=ROOT)
+    assert run.err == ""
+    assert run.out == block("Try it", "text")
+
+
+def test_the_examples_show_many_rules() -> None:
+    shown = re.findall(r" (TSC\d{3}) ", block("Try it", "text"))
+    assert len(set(shown)) >= 8
+    assert "TSC000" not in shown
+
+
+@pytest.mark.parametrize(
+    ("heading", "language"), [("Try it", "sh"), ("Try it", "text"), ("Run the tests", "sh")], ids=str
+)
+def test_ci_runs_the_commands_of_the_readme(heading: str, language: str) -> None:
+    """`.ci/run` takes its commands out of the README; here its own function does so."""
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert f"block '{heading}' {language}" in script
+    assert "pip install" not in script
+    function = re.search(r"^block\(\) \{\n.*?^\}\n", script, re.MULTILINE | re.DOTALL)
+    assert function
+    shown = subprocess.run(
+        ["bash", "-euc", f"{function[0]}block '{heading}' {language}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout == block(heading, language)
+
+
+def test_the_readme_lists_the_options_there_are() -> None:
+    manager = OptionManager(
+        version="", plugin_versions="", parents=[argparse.ArgumentParser(add_help=False)], formatter_names=[]
+    )
+    Plugin.add_options(manager)
+    known = {option.long_option_name for option in manager.options}
+    assert set(re.findall(r"--tensorcopy-[a-z-]+", README)) == known
+    assert set(re.findall(r"^\| `(--tensorcopy-[a-z-]+)", section("Options"), re.MULTILINE)) == known
+
+
+def test_codes_in_the_documents_exist() -> None:
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert set(re.findall(r"TSC\d{3}", text)) <= {"TSC000", *rules()}, name
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_files_in_the_documents_exist(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    mentioned = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|cfg))`", text))
+    ours = {path for path in mentioned if not path.startswith((".venv", "path/"))}
+    assert {path for path in ours if not (ROOT / path).exists()} == set()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_the_examples_run(path: Path) -> None:
+    pytest.importorskip("torch")
+    run = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")

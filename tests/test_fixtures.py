@@ -1,0 +1,367 @@
+"""The fixtures: their shape, what the linter says about them, and what torch says about their claims."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from flake8_tensorcopy import registry
+from flake8_tensorcopy.config import Options
+from flake8_tensorcopy.engine.model import Finding
+from flake8_tensorcopy.lint import lint
+from flake8_tensorcopy.verify.harness import Fixture, FixtureError, Mark, load, load_all, pair, run
+
+FOLDER = registry.shipped("fixtures")
+FIXTURES = load_all(FOLDER)
+BY_RULE = {code: [f for f in FIXTURES if f.rule == code] for code in sorted({f.rule for f in FIXTURES})}
+
+
+def label(fixture: Fixture) -> str:
+    return f"{fixture.rule}/{fixture.path.stem}"
+
+
+each_fixture = pytest.mark.parametrize("fixture", FIXTURES, ids=label)
+
+
+# The linter against the marks.
+
+
+def findings(fixture: Fixture, preview: bool) -> list[Finding]:
+    lines = fixture.source.splitlines(keepends=True)
+    return lint(ast.parse(fixture.source), lines, Options(preview=preview))
+
+
+def places(found: list[Finding]) -> list[tuple[int, str]]:
+    return sorted((finding.span.line, finding.code) for finding in found)
+
+
+@each_fixture
+def test_findings_are_the_expected_ones(fixture: Fixture) -> None:
+    assert places(findings(fixture, preview=False)) == fixture.lines("expect", "todo-ok")
+
+
+@each_fixture
+def test_preview_adds_the_findings_expected_of_it(fixture: Fixture) -> None:
+    assert places(findings(fixture, preview=True)) == fixture.lines("expect", "expect-preview", "todo-ok")
+
+
+@each_fixture
+def test_marked_lines_are_on_the_path(fixture: Fixture) -> None:
+    steps = {(step.span.line, finding.code) for finding in findings(fixture, preview=True) for step in finding.path}
+    assert set(fixture.lines("path")) <= steps
+
+
+@each_fixture
+def test_known_misses_are_still_missed(fixture: Fixture) -> None:
+    """A miss that is no more deserves `expect`."""
+    assert not set(fixture.lines("todo")) & set(places(findings(fixture, preview=True)))
+
+
+# The shape of the fixtures.
+
+
+def test_there_are_fixtures_for_every_rule() -> None:
+    assert list(BY_RULE) == [code for code in registry.rules() if code != "TSC000"]
+
+
+@pytest.mark.parametrize("code", BY_RULE)
+def test_a_rule_has_at_least_four_of_each(code: str) -> None:
+    assert sum(len(f.bad) for f in BY_RULE[code]) >= 4
+    assert sum(len(f.good) for f in BY_RULE[code]) >= 4
+
+
+@each_fixture
+def test_every_bad_function_has_a_good_one(fixture: Fixture) -> None:
+    assert fixture.bad
+    assert [name for name in fixture.bad if pair(name) not in fixture.good] == []
+
+
+@each_fixture
+def test_names_are_used_once(fixture: Fixture) -> None:
+    names = [node.name for node in ast.parse(fixture.source).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+@each_fixture
+def test_marks_name_rules_and_one_of_them_is_its_own(fixture: Fixture) -> None:
+    assert {mark.code for mark in fixture.marks} <= set(registry.rules())
+    assert fixture.lines("expect", "expect-preview", "todo", code=fixture.rule)
+
+
+@each_fixture
+def test_known_gaps_say_why(fixture: Fixture) -> None:
+    assert [mark for mark in fixture.marks if mark.kind in ("todo", "todo-ok") and not mark.note] == []
+
+
+@each_fixture
+def test_the_docstring_says_what_the_fixture_shows(fixture: Fixture) -> None:
+    assert ast.get_docstring(ast.parse(fixture.source))
+
+
+def reached(fixture: Fixture, name: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    """A function of the fixture, and the functions and classes of the fixture that it names, however far away."""
+    parts = {n.name: n for n in ast.parse(fixture.source).body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    waiting, seen = [name], {name}
+    while waiting:
+        part = parts[waiting.pop()]
+        yield part
+        used = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)} & set(parts)
+        waiting += used - seen
+        seen |= used
+
+
+def bugs_in(fixture: Fixture, parts: Iterable[ast.FunctionDef | ast.ClassDef]) -> list[Mark]:
+    kinds = ("expect", "expect-preview", "todo")
+    own = [mark for mark in fixture.marks if mark.code == fixture.rule and mark.kind in kinds]
+    lines = [range(part.lineno, (part.end_lineno or 0) + 1) for part in parts]
+    return [mark for mark in own if any(mark.line in span for span in lines)]
+
+
+@each_fixture
+def test_a_bad_function_reaches_a_marked_line(fixture: Fixture) -> None:
+    assert [name for name in fixture.bad if not bugs_in(fixture, reached(fixture, name))] == []
+
+
+@each_fixture
+def test_a_good_function_reaches_no_function_with_a_marked_line(fixture: Fixture) -> None:
+    """A class with one may be the base of the class that it uses, or stand in an annotation."""
+    functions = {
+        name: [part for part in reached(fixture, name) if isinstance(part, ast.FunctionDef)] for name in fixture.good
+    }
+    assert [name for name, parts in functions.items() if bugs_in(fixture, parts)] == []
+
+
+# The claims, in torch.
+
+FUNCTIONS = [(fixture, name) for fixture in FIXTURES for name in fixture.functions]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("fixture", "name"), FUNCTIONS, ids=[f"{label(f)}-{name}" for f, name in FUNCTIONS])
+def test_torch_confirms_the_claim(fixture: Fixture, name: str) -> None:
+    pytest.importorskip("torch")
+    outcome = run(fixture, name)
+    assert outcome.confirmed, outcome.measured
+
+
+# The harness against wrong fixtures: each function takes the wrong side, and is refuted.
+
+WRONG = {
+    "values": """
+        def bad_copy():
+            old = torch.zeros(2)
+            kept = old.clone()
+            old += 1
+            return kept, torch.zeros(2)
+
+        def good_copy():
+            old = torch.zeros(2)
+            kept = old
+            old += 1
+            return kept, torch.zeros(2)
+
+        def bad_other_meaning():
+            return torch.zeros(2), torch.ones(2)
+
+        def good_other_meaning():
+            return torch.zeros(2), torch.zeros(2)
+        """,
+    "raises": """
+        def bad_write():
+            return torch.zeros(1).repeat(3).add_(1)
+
+        def good_write():
+            return torch.zeros(1).expand(3).add_(1)
+
+        def good_warning():
+            return torch.tensor(torch.zeros(1))
+        """,
+    "storage": """
+        def bad_view():
+            base = torch.zeros(4)
+            return base, base[1:], True
+
+        def good_view():
+            base = torch.zeros(4)
+            return base, base[1:], False
+
+        def good_copy():
+            base = torch.zeros(4)
+            return base, base.clone(), True
+        """,
+    "trains": """
+        def bad_step():
+            weight = torch.zeros(2)
+            before = weight.clone()
+            weight -= 1
+            return before, weight
+
+        def bad_half():
+            weight, bias = torch.zeros(2), torch.zeros(1)
+            before = [weight.clone(), bias.clone()]
+            weight -= 1
+            return before, [weight, bias]
+
+        def good_step():
+            weight, bias = torch.zeros(2), torch.zeros(1)
+            before = [weight.clone(), bias.clone()]
+            weight -= 1
+            return before, [weight, bias]
+        """,
+    "graph": """
+        def bad_copy():
+            return torch.ones(2, requires_grad=True).detach().clone()
+
+        def good_copy():
+            return torch.ones(2, requires_grad=True).clone().detach()
+
+        def good_kept():
+            return [torch.ones(2, requires_grad=True) * 2]
+
+        def bad_other_value():
+            return torch.ones(2, requires_grad=True).clone().detach()
+
+        def good_other_value():
+            return torch.zeros(2, requires_grad=True).detach().clone()
+        """,
+    "transfers": """
+        def bad_read():
+            print(torch.ones(4).sum().item())
+
+        def good_read():
+            print(torch.ones(4).sum().cpu().item())
+
+        def bad_whole():
+            return torch.ones(4).max().item()
+
+        def good_whole():
+            return torch.ones(4).to(device="cpu").max().item()
+
+        def bad_other_text():
+            print("loss", torch.ones(4).sum().cpu().item())
+
+        def good_other_text():
+            print("Loss", torch.ones(4).sum().item())
+        """,
+}
+
+
+def write(folder: Path, claim: str, body: str) -> Fixture:
+    text = f"import torch\n\nCLAIM = {claim!r}\n" + "".join(line[8:] or "\n" for line in body.splitlines(keepends=True))
+    path = folder / "TSC101" / f"{claim}.py"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    return load(path)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("claim", WRONG)
+def test_a_function_on_the_wrong_side_is_refuted(claim: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    fixture = write(tmp_path, claim, WRONG[claim])
+    refuted = [name for name in fixture.functions if not run(fixture, name).confirmed]
+    assert refuted == list(fixture.functions)
+
+
+MISSHAPEN = {
+    "a slip is no refusal of torch": ("raises", "def bad_name():\n            return undefined\n"),
+    "a failure has no value": ("values", "def good_sum():\n            return torch.ones(2) + torch.ones(3)\n"),
+    "a value needs what was meant": ("values", "def bad_alone():\n            return torch.ones(2)\n"),
+    "before is no copy": ("trains", "def bad_same(w=torch.ones(2)):\n            return w, w.view(2)\n"),
+    "nothing to compare": ("trains", "def bad_none():\n            return [], []\n"),
+    "two sizes": ("trains", "def bad_sizes():\n            return [torch.ones(1)], []\n"),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reason", MISSHAPEN)
+def test_a_function_that_cannot_be_measured_is_an_error(reason: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    claim, body = MISSHAPEN[reason]
+    fixture = write(tmp_path, claim, f"        {body}")
+    with pytest.raises(FixtureError):
+        run(fixture, fixture.functions[0])
+
+
+@pytest.mark.torch
+def test_a_fixture_leaves_no_trace_in_torch(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    body = """
+        torch.manual_seed(3)
+
+        def bad_mess():
+            torch.set_grad_enabled(False)
+            torch.set_default_dtype(torch.float64)
+            torch.manual_seed(5)
+            print("text")
+            return torch.rand(1).item(), 0.0
+        """
+    before = torch.get_rng_state()
+    fixture = write(tmp_path, "values", body)
+    first, second = run(fixture, "bad_mess"), run(fixture, "bad_mess")
+    assert first.measured == second.measured
+    assert torch.is_grad_enabled()
+    assert torch.get_default_dtype() == torch.float32
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.torch
+def test_both_sides_start_from_one_seed(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    body = """
+        def good_seeded():
+            return torch.rand(3), torch.rand(0).new_tensor([0.5])
+        """
+    fixture = write(tmp_path, "values", body)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        drawn = torch.rand(3)
+    assert repr(drawn) in run(fixture, "good_seeded").measured
+
+
+# Reading marks.
+
+
+def read(folder: Path, *lines: str) -> list[Mark]:
+    path = folder / "fixture.py"
+    path.write_text("\n".join(['CLAIM = "values"', *lines, ""]), encoding="utf-8")
+    return list(load(path).marks)
+
+
+def test_marks_are_read_from_comments_only(tmp_path: Path) -> None:
+    marks = read(
+        tmp_path,
+        "a = 1  # path: TSC101  # expect: TSC102, TSC103",
+        "b = '# expect: TSC101'",
+        "c = 3  # todo: TSC105 needs the device",
+        "d = 4  # expect-preview: TSC105",
+        "e = 5  # todo-ok: TSC106 an alarm that is known to be false",
+        "f = 6  # what to expect: nothing",
+    )
+    assert marks == [
+        Mark(2, "TSC101", "path"),
+        Mark(2, "TSC102", "expect"),
+        Mark(2, "TSC103", "expect"),
+        Mark(4, "TSC105", "todo", "needs the device"),
+        Mark(5, "TSC105", "expect-preview"),
+        Mark(6, "TSC106", "todo-ok", "an alarm that is known to be false"),
+    ]
+
+
+@pytest.mark.parametrize("comment", ["# expect TSC101", "# expect: 101", "# Todo: later", "# path: TSC101 # expect: x"])
+def test_a_mark_with_a_slip_is_an_error(comment: str, tmp_path: Path) -> None:
+    with pytest.raises(FixtureError, match=r"fixture\.py:2"):
+        read(tmp_path, f"a = 1  {comment}")
+
+
+@pytest.mark.parametrize("text", ["", "CLAIM = 'magic'\n", "CLAIM = 'values'\nCLAIM = 'raises'\n"])
+def test_a_fixture_makes_one_claim(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "fixture.py"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(FixtureError, match="CLAIM"):
+        load(path)
