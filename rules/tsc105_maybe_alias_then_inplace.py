@@ -69,7 +69,7 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
     for fact in facts:
         where = region.span(fact.site)
         match fact:
-            case StaleRead(link="maybe", certain=True) if fact.evidence >= 1 and fact.role not in ("bind", "test", "logged"):
+            case StaleRead(link="maybe", certain=True) if fact.evidence >= 1 and _matters(fact):
                 source = fact.source or fact.read
                 message = (
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` when `{fact.maybe_op}` has nothing to "
@@ -83,6 +83,13 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
                     f"nothing to do ({fact.when})"
                 )
                 yield Finding(where, "TSC105", message, fact.steps(region), preview=True)
+
+
+def _matters(fact: StaleRead) -> bool:
+    if fact.role in ("bind", "test", "logged"):
+        return False
+    # Filling a fresh tensor through a reshaped or moved view of it is common, and meant.
+    return fact.together or fact.kept or fact.compared or fact.reader_derived or fact.owner != "fresh"
 
 
 RULE = Rule(

@@ -480,7 +480,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         return fresh(run, node, "list", short, *tensors[:1], data="tensors")
     result = fresh(run, node, kind, short, *tensors[: 1 if op.form == "method" else 3])
     obj = result.refs[0].obj
-    if op.form == "method" and len(values[0].refs) == 1:
+    if values and len(values[0].refs) == 1:
         obj.copied = values[0].refs[0]
     obj.dtype = op.dtype if op.dtype in ("bool", "int") else ""
     if op.dtype == "same" and tensors and tensors[0].obj is not None:
@@ -647,14 +647,12 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
             run.write(node, one, name, "method", run.short(func.value))
             run.written_here.append((node, one, name))
-            if name == "requires_grad_":
-                ref.obj.leaf, ref.obj.graph = True, True
             return Value((ref.derive(Link(ALIAS, name, node)),)) if op.result == "same" else UNKNOWN
         args.use(run)
         return UNKNOWN
-    if name == "requires_grad_" and not ref.chain and not (args.values and not args.flag("", 0)):
+    if name == "requires_grad_" and not (args.values and not args.flag("", 0)):
         ref.obj.leaf, ref.obj.graph = True, True
-    if name in ("retain_grad",):
+    if name == "retain_grad":
         ref.obj.leaf = True
     if name == "detach":
         _clone_detach(run, node, ref, func)

@@ -116,8 +116,9 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
                     return NUMBER
                 if obj.kind == "tensor":
                     return NUMBER
-        if attr == "grad" and obj.kind == "unknown":
+        if attr == "grad":
             run.note(Value((ref,)), 2)
+            run.gradient_read(ref, node)
     elif obj.kind in CONTAINERS:
         return UNKNOWN
     value = run.field(obj, "." + attr)
@@ -386,7 +387,8 @@ def _compare(run: Run, node: ast.Compare) -> Value:
         return NUMBER
     for side, value in zip(sides, values, strict=True):
         run.use(value, side, "difference")
-        run.narrowed_on_host(value, side, "compared")
+        if all(other is value or other.kind == "number" for other in values):
+            run.narrowed_on_host(value, side, "compared")
     _pointer_test(run, node)
     if not any(value.refs for value in values):
         return NUMBER
@@ -470,17 +472,27 @@ def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.exp
     """A new container; each item is a binding of its own."""
     obj = Obj(kind, "fresh", node)
     for key, item, value in items:
-        store_item(run, obj, key, value, item, weak=key == "[*]")
+        store_item(run, obj, key, value, item, weak=key == "[*]", role="operand")
     return Value((Ref(obj),))
 
 
-def store_item(run: Run, obj: Obj, key: str, value: Value, node: ast.expr, weak: bool, site: ast.AST | None = None) -> None:
+def store_item(
+    run: Run,
+    obj: Obj,
+    key: str,
+    value: Value,
+    node: ast.expr,
+    weak: bool,
+    site: ast.AST | None = None,
+    role: str = "store",
+) -> None:
     """Put a value into a slot; `weak` keeps what was there as an alternative."""
     name = f"{obj.key}{key}" if obj.key else "the item"
     stored_from = next((ref.place.root for ref in value.refs if ref.place is not None), "")
     place = Place(name, site or node, root=obj.key, stored_from=stored_from, origin="store", loop=run.loop)
+    place.made_in = run.stmt
     held = run.bound(value, place, node)
-    run.use(value, node, "bind")
+    run.use(value, node, role)
     if weak:
         before = run.now.fields(obj).get(key)
         if before is not None:

@@ -79,6 +79,7 @@ class StaleRead(Fact):
     owner: str  # fresh argument attribute item global
     certain: bool  # neither binding has an alternative with another storage
     same_part: bool  # reader and write name one and the same part: `tmp = x[i]; x[i] = ...`
+    reader_is_source: bool  # the writer is a shorthand for the slot that is read
     parameter: bool  # the storage is a parameter's, or a gradient's
     activation: bool  # the write is an activation working in place
     maybe_op: str  # of the ops between the two, the one that may or may not copy

@@ -156,6 +156,8 @@ def _statement(run: Run, node: ast.stmt) -> None:
         run.handlers[-1].append(run.state.copy())
     handler(run, node)
     run.finish()
+    if run.pointer_tests:
+        _pointer_results(run, asserted=False, guards=False)
     run.stmt = outer
 
 
@@ -272,6 +274,7 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
         owner=ref.obj.owner,
         certain=True,
         same_part=True,
+        reader_is_source=False,
         parameter=ref.obj.param,
         activation=False,
         maybe_op="",
@@ -315,7 +318,17 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
             run.logged[place] = set()
             run.moves[place] = (move, ref)
     run.now.bind(target.id, held)
+    _leaf_candidate(run, place, value, source, target.id)
     _note_rebinding(run, target.id, before, held, place, source)
+
+
+def _leaf_candidate(run: Run, place: Place, value: Value, source: ast.expr, name: str) -> None:
+    """`w = w - lr * w.grad`: wrong if `.grad` of the new value is read."""
+    obj = value.obj
+    if obj is None or obj.owner != "fresh" or obj.leaf or value.refs[0].place is not None:
+        return
+    if f"{name}.grad" in run.text(source) and run.stmt is not None:
+        run.leaf_candidates[place] = (run.stmt, name)
 
 
 def _note_rebinding(run: Run, name: str, before: Value | None, held: Value, place: Place, source: ast.expr) -> None:
@@ -490,6 +503,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             weak = not isinstance(target.slice, ast.Constant)
             _edit_snapshot(run, target, ref, value)
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
+            _item_leaf_rebound(run, target, obj, item_key(run, target, kind), value, source)
             if weak and "[*]" in run.now.fields(obj):
                 store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)
             continue
@@ -503,6 +517,22 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         run.write(target, through, "[...] =", "subscript", run.short(target.value))
         if ref.place is None:
             run.lost_write(run.stmt or target, Value((ref,)), "[...] =")
+
+
+def _item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, value: Value, source: ast.expr) -> None:
+    """`self.params[k] = self.params[k] - lr * self.params[k].grad`, with leaves from `__init__`."""
+    name = run.text(target)
+    new = value.obj
+    if new is None or new.owner != "fresh" or new.leaf or value.refs[0].place is not None:
+        return
+    if f"{name}.grad" not in run.text(source):
+        return
+    for ref in run.now.fields(obj).get(key, UNKNOWN).refs:
+        if ref.place is not None and run.stmt is not None:
+            run.leaf_candidates[ref.place] = (run.stmt, name)
+    held = obj.data
+    if isinstance(held, Value) and held.obj is not None and held.obj.leaf and run.stmt is not None:
+        run.fact(LeafRebound(site=run.stmt, target=name, reason="method", expected=held.obj.node, evidence=3))
 
 
 def _edit_snapshot(run: Run, target: ast.Subscript, ref: Ref, value: Value) -> None:
@@ -1037,6 +1067,7 @@ if hasattr(ast, "TryStar"):
 
 def _finish_run(run: Run) -> None:
     """Facts that need the whole function: bindings never read, moves only logged, snapshots edited for nothing."""
+    run.drop_shown()
     for place, fact, was in run.rebindings:
         if not place.read:
             run.fact(_with_evidence(fact, run.evidence(was.obj, fact.site)))

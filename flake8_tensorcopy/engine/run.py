@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.facts import (
     DeadRebinding,
     Fact,
     JoinedWrite,
+    LeafRebound,
     LostWrite,
     OverlappingWrite,
     SharedWrite,
@@ -61,9 +62,10 @@ _RANK = {role: rank for rank, role in enumerate(_ROLES)}
 class Use:
     """One consumption of a reference by the current statement."""
 
-    __slots__ = ("node", "ref", "role")
+    __slots__ = ("mixed", "node", "ref", "role")
 
-    def __init__(self, ref: Ref, node: ast.AST, role: str) -> None:
+    def __init__(self, ref: Ref, node: ast.AST, role: str, mixed: bool) -> None:
+        self.mixed = mixed
         self.ref = ref
         self.node = node
         self.role = role
@@ -113,6 +115,9 @@ class Run:
         self.escaped: set[str] = set()
         self.summary: Summary | None = None
         self.logged: dict[Place, set[str]] = {}  # how each binding was used, for moves to the host
+        self.between: dict[tuple[object, ...], tuple[Place, Place]] = {}
+        self.shown: set[Place] = set()
+        self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
         self._entry: dict[tuple[Obj, str, int], Value] = {}
         self._globals: dict[str, Value] = {}
@@ -202,9 +207,11 @@ class Run:
 
     def use(self, value: Value, node: ast.AST, role: str) -> None:
         """The current statement consumes the value."""
+        several = len(value.refs) > 1
         for ref in value.refs:
-            if ref.place is not None:
-                self.uses.append(Use(ref, node, role))
+            # What this very statement puts into a slot is used where it is put there.
+            if ref.place is not None and (ref.place.made_in is None or ref.place.made_in is not self.stmt):
+                self.uses.append(Use(ref, node, role, several and value.mixed_with(ref.obj)))
                 known = self.logged.get(ref.place)
                 if known is not None:
                     known.add(role)
@@ -247,6 +254,8 @@ class Run:
 
         self.use(value, node, "logged")
         for ref in value.refs:
+            if ref.place is not None:
+                self.shown.add(ref.place)
             move = moved_to_host(self, ref)
             if move is not None and move is node:
                 host_scalar(self, move, ref, "logged")
@@ -255,6 +264,16 @@ class Run:
         from flake8_tensorcopy.engine.calls import narrowed_on_host
 
         narrowed_on_host(self, value, node, used)
+
+    def gradient_read(self, ref: Ref, node: ast.AST) -> None:
+        """`.grad` of a value that an update computed: it is no leaf and has none."""
+        candidate = self.leaf_candidates.get(ref.place) if ref.place is not None else None
+        if candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt or (
+            candidate is not None and not ref.obj.leaf and self.loop
+        ):
+            statement, name = candidate
+            evidence = max(2, self.evidence(ref.obj, None))
+            self.fact(LeafRebound(site=statement, target=name, reason="grad_read", expected=node, evidence=evidence))
 
     def stored_host(self, value: Value, node: ast.AST) -> None:
         """The value is kept in a list."""
@@ -290,6 +309,7 @@ class Run:
             if exclusive(ref.arms, state.arms):
                 continue
             write = Write(node, self.stmt, op, how, ref, state.arms | ref.arms, self.loop, target, inner)
+            write.mixed = several and value.mixed_with(ref.obj)
             state.add_write(ref.obj, write)
             self.log.append(write)
             self._reach_owners(ref, write)
@@ -314,7 +334,8 @@ class Run:
         if write.how == "training":
             return
         overlap = ref.overlaps
-        if overlap is not None and ref.obj.kind != "array":
+        known = write.how == "call" and ref.obj.owner == "attribute"  # said where the callee writes it
+        if overlap is not None and ref.obj.kind != "array" and not known:
             after = ref.chain[ref.chain.index(overlap) + 1 :]
             self.fact(
                 OverlappingWrite(
@@ -331,7 +352,7 @@ class Run:
                 )
             )
         links = [link for link in ref.chain if link.kind in (NUMPY, MAYBE)]
-        if any(link.kind == UNSURE for link in ref.chain):
+        if overlap is not None or any(link.kind == UNSURE for link in ref.chain):
             return
         if links and ref.obj.owner in ("argument", "attribute", "item"):
             kind = MAYBE if any(link.kind == MAYBE for link in links) else NUMPY
@@ -347,7 +368,7 @@ class Run:
                     source=links[-1].node,
                     owner=ref.obj.owner,
                     evidence=self.evidence(ref.obj, write.stmt),
-                    certain=not several,
+                    certain=not write.mixed,
                     array=ref.obj.kind == "array",
                     maybe_op=next((link.op for link in links if link.kind == MAYBE), ""),
                 )
@@ -474,21 +495,17 @@ class Run:
                 writer_derived=any(link.kind in derived for link in theirs if link.node is not write.node),
                 stored_from=place.stored_from,
                 owner=ref.obj.owner,
-                certain=self._single(place, ref) and self._single(writer, write.ref),
+                certain=not (use.mixed or write.mixed),
                 same_part=bool(keys) and keys == their_keys,
+                reader_is_source=not mine and place.origin != "name",
                 parameter=ref.obj.param or ref.obj.slot == ".grad",
                 activation=_activation(write),
                 maybe_op=next((link.op for link in (*theirs, *mine) if link.kind == MAYBE), ""),
             ),
             # A binding is reported once for each write; the strongest read is kept.
             strength=(together, "difference" in roles, _RANK.get(role, 0)),
+            between=(place, writer),
         )
-
-    def _single(self, place: Place, ref: Ref) -> bool:
-        value = self.now.env.get(place.root)
-        if value is None or place.origin in ("store", "item"):
-            return True
-        return len({other.obj for other in value.refs if other.place is place or other.obj is not ref.obj}) <= 1
 
     def _stale_snapshot(self, use: Use, write: Write, snapshot: Link) -> None:
         ref = use.ref
@@ -520,7 +537,10 @@ class Run:
 
     # ----- facts
 
-    def fact(self, fact: Fact, strength: tuple[object, ...] = ()) -> None:
+    def fact(
+        self, fact: Fact, strength: tuple[object, ...] = (), between: tuple[Place, Place] | None = None
+    ) -> None:
+        """Keep a fact; of several about one binding and write, the one with the strongest read."""
         mark: tuple[object, ...] = (type(fact), fact.site)
         if isinstance(fact, StaleRead):
             mark = (*mark, fact.reader, fact.bound)
@@ -528,6 +548,14 @@ class Run:
         if known is None or strength > self.strengths.get(mark, ()):
             self.facts[mark] = fact
             self.strengths[mark] = strength
+            if between is not None:
+                self.between[mark] = between
+
+    def drop_shown(self) -> None:
+        """Code that prints both sides of an alias shows the sharing on purpose."""
+        for mark, (reader, writer) in self.between.items():
+            if reader in self.shown and writer in self.shown:
+                self.facts.pop(mark, None)
 
 
 def says_snapshot(name: str) -> bool:

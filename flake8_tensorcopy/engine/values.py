@@ -91,7 +91,7 @@ NOTHING: frozenset[Any] = frozenset()
 class Place:
     """A binding: a name, or a slot of a container or object, bound once by one statement."""
 
-    __slots__ = ("absorbed", "loop", "name", "node", "origin", "read", "root", "stored_from")
+    __slots__ = ("absorbed", "loop", "made_in", "name", "node", "origin", "read", "root", "stored_from")
 
     def __init__(
         self,
@@ -109,6 +109,7 @@ class Place:
         self.origin = origin  # name, argument, loop, attribute, item, store
         self.loop = loop
         self.read = False
+        self.made_in: ast.AST | None = None  # for a slot: the statement that filled it
         self.absorbed: frozenset[Write] = NOTHING  # writes that a later `copy_` through this binding made good
 
     def __repr__(self) -> str:
@@ -163,7 +164,7 @@ class Ref:
 class Write:
     """One in-place change: where, by which op, through which reference."""
 
-    __slots__ = ("arms", "how", "inner", "loop", "node", "op", "ref", "stmt", "target")
+    __slots__ = ("arms", "how", "inner", "loop", "mixed", "node", "op", "ref", "stmt", "target")
 
     def __init__(
         self,
@@ -186,6 +187,7 @@ class Write:
         self.loop = loop
         self.target = target  # the written expression as text
         self.inner = inner  # for a call of a function of this module: the write in its body
+        self.mixed = False  # the written name may also hold a storage of its own
 
     def __repr__(self) -> str:
         return f"<{self.op} via {self.ref.place!r} line {getattr(self.node, 'lineno', '?')}>"
@@ -210,6 +212,10 @@ class Value:
         if refs and all(ref.obj is refs[0].obj for ref in refs):
             return refs[0].obj
         return None
+
+    def mixed_with(self, obj: Obj) -> bool:
+        """Whether, besides this object, it may be a storage that nobody else holds, or anything at all."""
+        return any(ref.obj is not obj and ref.obj.owner in ("fresh", "unknown") for ref in self.refs)
 
     def __iter__(self) -> Iterator[Ref]:
         return iter(self.refs)

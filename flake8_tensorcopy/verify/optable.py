@@ -163,6 +163,11 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.lu_solve": ("m, lu, pivots",),
     "torch.lu_unpack": ("lu, pivots",),
     "torch.mkldnn_max_pool2d": (),
+    "torch.native_batch_norm": (
+        "im, wn, bn, mean, var, False, 0.1, 1e-5",
+        "im, None, None, mean, var, True, 0.1, 1e-5",
+        "im, wn, bn, None, None, True, 0.1, 1e-5",
+    ),
     "torch.native_group_norm": ("im, None, None, 2, 4, 36, 2, 1e-5", "im, wn, bn, 2, 4, 36, 2, 1e-5"),
     "torch.native_norm": ("sp",),
     "torch.normal": ("m, n", "0.5, n", "m, 1.0", "0.0, 1.0, [3, 3]"),
@@ -1372,8 +1377,9 @@ def _sharing(target: Target, seen: list[Seen]) -> dict[str, Any]:
     if not counts:
         return {"result": "fresh"}
     of = max(counts, key=lambda position: (counts[position], -position))
-    if all(of in s for s in same):
-        return {"result": "same", "of": of}
+    always = frozenset.intersection(*same)
+    if always:
+        return {"result": "same", "of": min(always)}
     return {"result": "view" if counts[of] == len(seen) else "maybe", "of": of}
 
 
