@@ -95,7 +95,7 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
 def _meant_to_keep(fact: StaleRead) -> bool:
     if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.stored_from == fact.writer:
         return False
-    return fact.together or ((fact.kept or fact.compared) and not fact.reader_is_source)
+    return fact.together or ((fact.kept or fact.compared) and not fact.reader_is_source and fact.reader_origin != "store")
 
 
 RULE = Rule(

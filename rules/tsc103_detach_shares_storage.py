@@ -82,7 +82,7 @@ def check(facts: list[StaleRead | ReboundData], region: Region) -> Iterator[Find
                     f"{region.line(source)} shares storage, and `{fact.reader}` is read on line {region.line(fact.read)}"
                 )
                 yield Finding(where, "TSC103", message, fact.steps(region))
-            case ReboundData() if fact.evidence >= 2 or fact.parameter:
+            case ReboundData() if fact.parameter or (fact.looped and fact.evidence >= 2):
                 message = (
                     f"`{fact.target} = {fact.value}` copies nothing: both tensors share one storage from here on, and a "
                     "write to one changes the other"

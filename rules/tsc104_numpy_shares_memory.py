@@ -81,7 +81,7 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
     for fact in facts:
         where = region.span(fact.site)
         match fact:
-            case StaleRead(link="numpy", certain=True) if fact.role not in ("bind", "test", "logged"):
+            case StaleRead(link="numpy", certain=True) if _matters(fact):
                 source = fact.source or fact.read
                 shares = f"`{region.code(source)}` on line {region.line(source)} shares memory with it"
                 if fact.reader_origin == "store" and fact.bound is not None:
@@ -102,6 +102,15 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
                     "its memory"
                 )
                 yield Finding(where, "TSC104", message, fact.steps(region))
+
+
+def _matters(fact: StaleRead) -> bool:
+    if fact.role in ("bind", "test", "logged"):
+        return False
+    # Filling a tensor through its array is meant.
+    if fact.together or fact.kept or fact.compared or fact.reader_derived:
+        return True
+    return fact.owner != "fresh" and fact.writer_used
 
 
 RULE = Rule(

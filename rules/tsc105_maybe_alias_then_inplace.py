@@ -88,8 +88,10 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
 def _matters(fact: StaleRead) -> bool:
     if fact.role in ("bind", "test", "logged"):
         return False
-    # Filling a fresh tensor through a reshaped or moved view of it is common, and meant.
-    return fact.together or fact.kept or fact.compared or fact.reader_derived or fact.owner != "fresh"
+    # Filling a tensor through a reshaped or moved view that is not used again is common, and meant.
+    if fact.together or fact.kept or fact.compared or fact.reader_derived:
+        return True
+    return fact.owner != "fresh" and fact.writer_used
 
 
 RULE = Rule(

@@ -70,7 +70,7 @@ def check(facts: list[HostScalar], region: Region) -> Iterator[Finding]:
     for fact in facts:
         where = region.span(fact.site)
         match fact.used:
-            case "item" | "tolist" | "float" | "int":
+            case "item" | "float" | "int" | "tolist" if fact.scalar or fact.used != "tolist":
                 message = (
                     f"`{fact.move}` makes a tensor on the host only for `{fact.used}` to read it: "
                     f"`{fact.used}` alone fetches `{fact.receiver}`"

@@ -171,8 +171,8 @@ def test_codes_in_the_documents_exist() -> None:
 def test_files_in_the_documents_exist(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     mentioned = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|cfg))`", text))
-    ours = {path for path in mentioned if not path.startswith((".venv", "path/"))}
-    assert {path for path in ours if not (ROOT / path).exists()} == set()
+    named = {path for path in mentioned if "NNN" not in path}
+    assert named and {path for path in named if not (ROOT / path).exists()} == set()
 
 
 @pytest.mark.torch

@@ -65,18 +65,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built with the setuptools of this environment: the dev group holds one that is new enough."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-        "-w",
-        str(folder),
-        ".",
-    ]
+    options = ["--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", str(folder)]
+    build = [sys.executable, "-m", "pip", "wheel", *options, "."]
     done = subprocess.run(build, cwd=checkout, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (built,) = folder.glob("*.whl")

@@ -298,13 +298,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         asked.append((kinds, train_calls))
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
         deep = [node.name for node in functions if node.name.startswith("deep")]
-        regions = [
-            RegionFacts(
-                node, [Silence(site=node), *([Word(site=node, name=node.name)] if node.name != "silent" else [])]
-            )
-            for node in functions
-            if node.name not in deep
-        ]
+        words = [Word(site=node, name=node.name) for node in functions if node.name not in ("silent", *deep)]
+        regions = [RegionFacts(word.site, [Silence(site=word.site), word]) for word in words]
+        regions += [RegionFacts(node, [Silence(site=node)]) for node in functions if node.name == "silent"]
         return Analysis(regions, [(1, 2)], f"`{deep[0]}` is too deep" if deep else None)
 
     class Region:

@@ -368,9 +368,10 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
             # Out of memory order, so the layout op has to copy.
             out.extend(copy_of(run, node, ref, short).refs)
             continue
-        if ref.obj.pinned and short in ("to", "cuda"):
-            # From pinned memory to a device: a copy.
+        if (ref.obj.pinned and short in ("to", "cuda")) or short == "pin_memory" or _casts(run, ref, short, node):
+            # From pinned memory to a device, into pinned memory, weights to another dtype: a copy.
             out.extend(copy_of(run, node, ref, short).refs)
+            out[-1].obj.pinned = short == "pin_memory"
             continue
         if op.result == "view" and op.detaches:
             kind = DETACH
@@ -392,6 +393,21 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         )
         out.append(ref.derive(link))
     return Value(tuple(out))
+
+
+_DTYPES = frozenset(
+    "half bfloat16 double int long short char byte bool cfloat cdouble float16 float64 int64 int32 uint8".split()
+)
+
+
+def _casts(run: Run, ref: Ref, short: str, node: ast.Call) -> bool:
+    """Whether a conversion of a module's values changes their dtype: they are float32 unless told otherwise."""
+    if not any(link.kind == SNAPSHOT for link in ref.chain):
+        return False
+    if short in _DTYPES:
+        return True
+    names = [is_imported(run, item) for item in (*node.args, *(keyword.value for keyword in node.keywords))]
+    return short in ("to", "type") and any(name is not None and name.removeprefix("torch.") in _DTYPES for name in names)
 
 
 def part_key(run: Run, short: str, node: ast.Call, first: int) -> object:
@@ -474,7 +490,9 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
     if op.many > 1:
         items: list[tuple[str, ast.expr, Value]] = []
         for position in range(op.many):
-            items.append((f"[{position}]", node, fresh(run, node, kind, short, *tensors[:1])))
+            one = fresh(run, node, kind, short, *tensors[:1])
+            one.refs[0].obj.dtype = "int" if position == 1 and short in library.WITH_INDICES else ""
+            items.append((f"[{position}]", node, one))
         return container(run, node, "tuple", items)
     if op.many == -1:
         return fresh(run, node, "list", short, *tensors[:1], data="tensors")
@@ -494,6 +512,8 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         first_obj = tensors[0].obj
         obj.zero_dim = first_obj is not None and first_obj.zero_dim and len(tensors) == 1 and op.form == "method"
     obj.pinned = short == "pin_memory" or args.flag("pin_memory")
+    if op.factory and values and values[0].kind == "number" and short in ("tensor", "as_tensor", "scalar_tensor"):
+        obj.zero_dim = True
     if op.factory:
         obj.graph = args.flag("requires_grad")
         obj.leaf = obj.graph or None
@@ -581,7 +601,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         known = _container_method(run, node, ref, name, args)
         if known is not None:
             return known
-    if obj.kind == "array" or _is_array(ref):
+    if ref.kind == "array":
         return _array_method(run, node, ref, name, args)
     if ref.kind in ("tensor", "unknown"):
         op = ops.method(name)
@@ -620,13 +640,6 @@ def _may_change(run: Run, obj: Obj) -> None:
         run.now.heap[obj] = kept
 
 
-def _is_array(ref: Ref) -> bool:
-    for link in reversed(ref.chain):
-        if link.kind == NUMPY:
-            return link.op in ("numpy", "__array__", "asarray")
-    return False
-
-
 def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: Args, func: ast.Attribute) -> Value:
     """A method of Tensor with its row of the table."""
     one = Value((ref,))
@@ -650,6 +663,8 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             return Value((ref.derive(Link(ALIAS, name, node)),)) if op.result == "same" else UNKNOWN
         args.use(run)
         return UNKNOWN
+    if name == "share_memory_":
+        ref.obj.moved = True
     if name == "requires_grad_" and not (args.values and not args.flag("", 0)):
         ref.obj.leaf, ref.obj.graph = True, True
     if name == "retain_grad":
@@ -669,7 +684,8 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         return share(run, node, op, name, one, args, receiver_first=0)
     if op.result == "array" and op.of == 0:
         return Value((ref.derive(Link(NUMPY, name, node)),))
-    run.use(one, func.value, role)
+    if op.result != "host" or name in library.READS_DATA:
+        run.use(one, func.value, role)
     reduced_on_host(run, node, ref, name, op)
     if name == "clone":
         return copy_of(run, node, ref, "clone")
@@ -978,7 +994,10 @@ def _container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args)
             args.use(run)
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 obj.refuted = obj.refuted or obj.kind == "unknown"
-                return run.field(obj, f"[{key.value!r}]")
+                held = run.field(obj, f"[{key.value!r}]")
+                if name == "pop":
+                    run.now.set_field(obj, f"[{key.value!r}]", UNKNOWN)
+                return held
             return UNKNOWN
         case "update":
             args.use(run)

@@ -8,7 +8,7 @@ from typing import Any
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import PointerTest
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -120,7 +120,8 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
             run.note(Value((ref,)), 2)
             run.gradient_read(ref, node)
     elif obj.kind in CONTAINERS:
-        return UNKNOWN
+        slot = {"values": "[0]", "indices": "[1]"}.get(attr, "")
+        return run.now.fields(obj).get(slot, UNKNOWN)
     value = run.field(obj, "." + attr)
     for held in value.refs:
         if held.place is not None:
@@ -168,10 +169,11 @@ def index_kind(run: Run, node: ast.expr) -> str:
         if obj.kind == "array" and obj.owner != "item":
             return ADVANCED
         if run.evidence(obj, run.stmt) >= 3 or (obj.dtype == "bool" and run.evidence(obj, run.stmt) >= 1):
-            whole = not any(link.kind in (VIEW, UNSURE) for link in value.refs[0].chain)
-            if obj.zero_dim and whole:
+            chain = value.refs[0].chain
+            part = any(link.kind == UNSURE or link.key is not None for link in chain)
+            if obj.zero_dim and not part:
                 return BASIC
-            return ADVANCED if whole or obj.dtype == "bool" else UNKNOWN_INDEX
+            return ADVANCED if not part or obj.dtype == "bool" else UNKNOWN_INDEX
     return UNKNOWN_INDEX
 
 
@@ -271,7 +273,7 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     run.note_container(obj, node.slice)
     snapshot = run.now.fields(obj).get("[*]")
     if isinstance(node.slice, ast.Slice):
-        return Value((Ref(obj, (*ref.chain, Link(UNSURE, "[:]", node)), ref.place, ref.seen, ref.arms),))
+        return Value((ref.derive(Link(UNSURE, "[:]", node)),))
     key = item_key(run, node, kind)
     known = run.now.fields(obj).get(key)
     if known is None and snapshot is not None:
@@ -459,7 +461,7 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
         state.arms = arms | {arm}
         value = evaluate(run, branch)
         values.append(
-            Value(tuple(Ref(r.obj, r.chain, r.place, r.seen, r.arms | {arm}) for r in value.refs), value.kind, value.const)
+            Value(tuple(ref.under(frozenset({arm})) for ref in value.refs), value.kind, value.const)
         )
     state.arms = arms
     return values[0] if len(values) == 1 else join_values(values[0], values[1])
@@ -612,10 +614,10 @@ def _element_of_ref(run: Run, node: ast.AST, ref: Ref) -> Value:
         return Value((ref.derive(link),))
     if obj.kind == "dict":
         return STRING
-    fields = run.now.fields(obj)
+    fields = [held for slot, held in run.now.fields(obj).items() if not per_pass(slot)]
     if obj.kind in ("list", "tuple", "iter") and fields:
         joined: Value | None = None
-        for held in fields.values():
+        for held in fields:
             joined = held if joined is None else join_values(joined, held)
         assert joined is not None
         return _fresh_part(run, node, joined)
@@ -626,8 +628,8 @@ def values_of(run: Run, node: ast.AST, value: Value) -> Value:
     """One of the values of a mapping."""
     result: Value | None = None
     for ref in value.refs:
-        fields = run.now.fields(ref.obj)
-        held = list(fields.values()) if fields else [run.item_per_pass(ref.obj, node)]
+        fields = [one for slot, one in run.now.fields(ref.obj).items() if slot[0] == "[" and not per_pass(slot)]
+        held = fields if fields and ref.obj.kind != "unknown" else [run.item_per_pass(ref.obj, node)]
         for one in held:
             result = one if result is None else join_values(result, one)
     return _fresh_part(run, node, result) if result is not None else UNKNOWN

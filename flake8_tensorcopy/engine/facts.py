@@ -81,6 +81,7 @@ class StaleRead(Fact):
     same_part: bool  # reader and write name one and the same part: `tmp = x[i]; x[i] = ...`
     reader_is_source: bool  # the writer is a shorthand for the slot that is read
     parameter: bool  # the storage is a parameter's, or a gradient's
+    writer_used: bool  # the writer's name is used again after the write
     activation: bool  # the write is an activation working in place
     maybe_op: str  # of the ops between the two, the one that may or may not copy
 
@@ -171,7 +172,8 @@ class ReboundData(Fact):
 
     target: str
     value: str
-    parameter: bool
+    parameter: bool  # both are parameters
+    looped: bool  # both are variables of a loop
     evidence: int
 
 

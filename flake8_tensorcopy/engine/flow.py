@@ -150,6 +150,7 @@ def _statement(run: Run, node: ast.stmt) -> None:
         return
     outer = run.stmt
     run.stmt = node
+    run.clock += 1
     run.written_here = []
     run.pointer_tests = []
     if run.handlers and run.state is not None:
@@ -275,6 +276,7 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
         certain=True,
         same_part=True,
         reader_is_source=False,
+        writer_used=True,
         parameter=ref.obj.param,
         activation=False,
         maybe_op="",
@@ -454,7 +456,8 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
                 site=run.stmt or target,
                 target=run.short(target.value),
                 value=run.short(source),
-                parameter=temp.param,
+                parameter=temp.param and shared[0].obj.param,
+                looped=all(ref.place is not None and ref.place.origin == "loop" for ref in (base.refs[0], shared[0])),
                 evidence=max(run.evidence(temp, run.stmt), run.evidence(shared[0].obj, run.stmt)),
             )
         )
@@ -865,8 +868,24 @@ def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     def head() -> None:
         run.stmt = node
         bind_target(run, node.target, element_of(run, node.iter, value), node.iter, origin="loop")
+        _batch_of_tensors(run, node)
 
     _loop(run, node, head)
+
+
+def _batch_of_tensors(run: Run, node: ast.For | ast.AsyncFor) -> None:
+    """`for images, labels in loader`: a loader's batches unpack into tensors."""
+    target, over = node.target, node.iter
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("enumerate", "tqdm"):
+        if over.func.id == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+            target = target.elts[1]
+        over = over.args[0] if over.args else over
+    if not isinstance(target, ast.Tuple) or not library.says_loader(run.text(over)):
+        return
+    for item in target.elts:
+        value = run.now.env.get(item.id) if isinstance(item, ast.Name) else None
+        if value is not None and value.obj is not None and value.obj.kind == "unknown":
+            value.obj.uses.append((3, None))
 
 
 def _while(run: Run, node: ast.While) -> None:
@@ -1067,7 +1086,7 @@ if hasattr(ast, "TryStar"):
 
 def _finish_run(run: Run) -> None:
     """Facts that need the whole function: bindings never read, moves only logged, snapshots edited for nothing."""
-    run.drop_shown()
+    run.settle()
     for place, fact, was in run.rebindings:
         if not place.read:
             run.fact(_with_evidence(fact, run.evidence(was.obj, fact.site)))

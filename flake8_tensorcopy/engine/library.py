@@ -16,6 +16,12 @@ PERMUTES = frozenset({"t", "transpose", "permute", "swapaxes", "swapdims", "move
 # Views of a part of the tensor.
 PARTS = frozenset({"narrow", "select", "diagonal", "unfold", "split", "chunk", "unbind", "tensor_split"})
 
+# Ops with a Python result that look at the elements, not only at shape, dtype and device.
+READS_DATA = frozenset({"item", "tolist", "equal", "allclose", "is_nonzero"})
+
+# Ops that return (values, indices).
+WITH_INDICES = frozenset("topk sort max min mode median kthvalue cummax cummin".split())
+
 MODULE_METHODS = frozenset(
     "state_dict load_state_dict parameters named_parameters buffers named_buffers zero_grad train eval "
     "register_buffer register_parameter add_module register_module".split()
@@ -37,9 +43,10 @@ NUMPY_VIEWS = frozenset(
 NUMPY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize"})
 EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 
-_TRAIN = re.compile(r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e|update)(_|$)")
+_TRAIN = re.compile(r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e)(_|$)|^update_(weights|param|model|policy|actor|critic|network)")
 _NOT_TRAIN = re.compile(r"(set|is|get|make|build|create|load|save|log|test|eval)_|_(config|args|loader|data|set|mode|metrics?)")
 _OPTIMIZER = re.compile(r"(^|[._])(opt|optim|optimi[sz]er|optimi[sz]ers)\d*($|[._\[])|_(opt|optim|optimizer)\d*$")
+_LOADER = re.compile(r"(^|[._])(data_?)?loader($|[._\d])|Loader\(", re.IGNORECASE)
 _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
 
@@ -48,12 +55,17 @@ def says_training(name: str, more: frozenset[str]) -> bool:
     """Whether a call of that name trains what it is given: `train_epoch`, `fit`; `more` are the user's own names."""
     if name in more:
         return True
-    return bool(_TRAIN.search(name)) and not _NOT_TRAIN.search(name) and name not in ("train", "update")
+    return bool(_TRAIN.search(name)) and not _NOT_TRAIN.search(name) and name != "train"
 
 
 def says_optimizer(text: str) -> bool:
     """Whether an expression names an optimizer."""
     return bool(_OPTIMIZER.search(text))
+
+
+def says_loader(text: str) -> bool:
+    """Whether an expression names a DataLoader."""
+    return bool(_LOADER.search(text))
 
 
 def compares(name: str) -> bool:

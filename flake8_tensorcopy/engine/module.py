@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
 from flake8_tensorcopy.engine.source import Class, Function, Survey
-from flake8_tensorcopy.engine.values import Obj, Place, Ref, Value
+from flake8_tensorcopy.engine.values import NUMBER, Obj, Place, Ref, Value
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
@@ -109,7 +109,7 @@ class Module:
             for key, value in run.state.fields(me).items():
                 table[key] = value
                 obj = value.obj
-                if obj is not None and obj.kind == "list":
+                if obj is not None and obj.kind in ("list", "dict"):
                     items = run.state.fields(obj)
                     if items:
                         table[key + "[]"] = next(iter(items.values()))
@@ -139,6 +139,8 @@ class Module:
             _copy_facts(obj.data.obj, made)
         if not attribute and obj.data == "tensors":
             made.kind = "tensor"
+        if not attribute and isinstance(obj.data, ast.expr) and self.from_annotation(obj.data, made) is None:
+            return NUMBER
         return Value((Ref(made, (), place),))
 
     def _attribute(self, cls: Class, key: str, found: Value, obj: Obj, name: str, place: Place) -> Value:
@@ -200,8 +202,10 @@ class Module:
                 return self.from_annotation(parts[0], made) if len(parts) == 1 or "Annotated" in outer else made
             if outer in _SEQUENCES or outer in _MAPPINGS:
                 made.kind = "dict" if outer in _MAPPINGS else "list"
-                if parts and self._name(parts[-1]) in TENSOR_TYPES:
-                    made.data = "tensors"
+                if outer.lower().endswith("tuple") and len(parts) > 1 and not _is_ellipsis(parts[-1]):
+                    return made
+                parts = [part for part in parts if not _is_ellipsis(part)]
+                made.data = parts[-1] if parts else None
                 return made
             if outer == "numpy.ndarray":
                 made.kind = "array"
@@ -241,6 +245,10 @@ class Module:
             return self._name(ast.parse(text, mode="eval").body)
         except (SyntaxError, ValueError):
             return ""
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
 
 
 def _is_none(node: ast.expr) -> bool:

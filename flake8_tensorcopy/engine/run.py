@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import ops
@@ -93,6 +92,7 @@ class Run:
         self.frames: list[LoopFrame] = []
         self.handlers: list[list[State]] = []
         self.stmt: ast.stmt | None = None
+        self.clock = 0  # statements executed
         self.uses: list[Use] = []
         self.pending_writes: list[Write] = []
         self.facts: dict[tuple[object, ...], Fact] = {}
@@ -115,7 +115,7 @@ class Run:
         self.escaped: set[str] = set()
         self.summary: Summary | None = None
         self.logged: dict[Place, set[str]] = {}  # how each binding was used, for moves to the host
-        self.between: dict[tuple[object, ...], tuple[Place, Place]] = {}
+        self.between: dict[tuple[object, ...], tuple[Place, Place, int]] = {}
         self.shown: set[Place] = set()
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
@@ -211,7 +211,9 @@ class Run:
         for ref in value.refs:
             # What this very statement puts into a slot is used where it is put there.
             if ref.place is not None and (ref.place.made_in is None or ref.place.made_in is not self.stmt):
-                self.uses.append(Use(ref, node, role, several and value.mixed_with(ref.obj)))
+                if role not in ("bind", "test", "logged"):
+                    ref.place.last_use = self.clock
+                self.uses.append(Use(ref, node, role, several and value.mixed_with(ref)))
                 known = self.logged.get(ref.place)
                 if known is not None:
                     known.add(role)
@@ -228,11 +230,10 @@ class Run:
             if obj in seen or obj.kind in ("tensor", "array", "module", "function", "class"):
                 continue
             seen.add(obj)
-            if obj.kind == "instance" or obj.key == "self":
-                continue
-            for held in self.now.fields(obj).values():
-                self.use(held, node, role if obj.kind == "tuple" else "item")
-                pending.extend(ref.obj for ref in held.refs)
+            for slot, held in self.now.fields(obj).items():
+                if slot[0] == "[" and not per_pass(slot):
+                    self.use(held, node, role if obj.kind == "tuple" else "item")
+                    pending.extend(ref.obj for ref in held.refs)
 
     def use_iterated(self, value: Value, node: ast.AST) -> None:
         """The value is iterated over: a tensor is read, and so are the items of a container."""
@@ -309,7 +310,8 @@ class Run:
             if exclusive(ref.arms, state.arms):
                 continue
             write = Write(node, self.stmt, op, how, ref, state.arms | ref.arms, self.loop, target, inner)
-            write.mixed = several and value.mixed_with(ref.obj)
+            write.time = self.clock
+            write.mixed = several and value.mixed_with(ref)
             state.add_write(ref.obj, write)
             self.log.append(write)
             self._reach_owners(ref, write)
@@ -319,13 +321,13 @@ class Run:
         """A write to a module's tensor is a write to (a part of) the module."""
         part: list[Link] = []
         obj = ref.obj
-        while obj.parent is not None:
+        while obj.parent is not None and obj.slot != ".grad":
             part.insert(0, Link(VIEW, obj.slot, write.node, key=obj.slot))
             obj = obj.parent
             if obj.kind in ("module", "unknown"):
                 through = Ref(obj, tuple(part), ref.place, ref.seen, ref.arms)
                 upper = Write(
-                    write.node, write.stmt, write.op, write.how, through, write.arms, write.loop, write.target
+                    write.node, write.stmt, write.op, "part", through, write.arms, write.loop, write.target
                 )
                 self.now.add_write(obj, upper)
 
@@ -453,16 +455,18 @@ class Run:
         if snapshot is not None:
             self._stale_snapshot(use, write, snapshot)
             return
-        if write.how == "training" or writer is None:
+        if write.how in ("training", "part") or writer is None or ref.obj.moved or writer.name == place.name:
             return
-        start = common_prefix(ref.chain, write.ref.chain)
-        mine, theirs = ref.chain[start:], write.ref.chain[start:]
+        read_chain, written_chain = ref.chain[: ref.held], write.ref.chain[: write.ref.held]
+        start = common_prefix(read_chain, written_chain)
+        mine, theirs = read_chain[start:], written_chain[start:]
         roles = [other.role for other in uses if other.ref.place is place]
         role = max(roles, key=lambda name: _RANK.get(name, 0))
         together = any(
             other.ref.obj is ref.obj
-            and other.ref.place is not place
-            and other.node is not use.node
+            and other.ref.place is not None
+            and other.ref.place.name != place.name
+            and (other.node is not use.node or other.role == "item")
             and other.role != "bind"
             and (write in other.ref.seen or other.ref.place is writer)
             for other in uses
@@ -470,7 +474,7 @@ class Run:
         source = next((link.node for link in (*mine, *theirs) if link.kind != ALIAS or link.op == "="), None)
         derived = (VIEW, DETACH, NUMPY, MAYBE)
         keys = [link.key for link in mine if link.key is not None]
-        their_keys = [link.key for link in theirs if link.key is not None]
+        their_keys = [link.key for link in write.ref.chain[start:] if link.key is not None]
         self.fact(
             StaleRead(
                 site=write.node,
@@ -482,7 +486,7 @@ class Run:
                 how=write.how,
                 inner=write.inner,
                 read=use.node,
-                link=link_between(ref.chain, write.ref.chain),
+                link=link_between(mine, theirs),
                 links=tuple(link.op for link in (*mine, *theirs) if link.kind != ALIAS),
                 evidence=self.evidence(ref.obj, write.stmt),
                 together=together,
@@ -492,19 +496,20 @@ class Run:
                 reader_origin=place.origin,
                 writer_origin=writer.origin,
                 reader_derived=any(link.kind in derived for link in mine),
-                writer_derived=any(link.kind in derived for link in theirs if link.node is not write.node),
+                writer_derived=any(link.kind in derived for link in theirs),
                 stored_from=place.stored_from,
                 owner=ref.obj.owner,
                 certain=not (use.mixed or write.mixed),
                 same_part=bool(keys) and keys == their_keys,
                 reader_is_source=not mine and place.origin != "name",
                 parameter=ref.obj.param or ref.obj.slot == ".grad",
+                writer_used=False,
                 activation=_activation(write),
                 maybe_op=next((link.op for link in (*theirs, *mine) if link.kind == MAYBE), ""),
             ),
             # A binding is reported once for each write; the strongest read is kept.
             strength=(together, "difference" in roles, _RANK.get(role, 0)),
-            between=(place, writer),
+            between=(place, writer, write.time),
         )
 
     def _stale_snapshot(self, use: Use, write: Write, snapshot: Link) -> None:
@@ -538,7 +543,7 @@ class Run:
     # ----- facts
 
     def fact(
-        self, fact: Fact, strength: tuple[object, ...] = (), between: tuple[Place, Place] | None = None
+        self, fact: Fact, strength: tuple[object, ...] = (), between: tuple[Place, Place, int] | None = None
     ) -> None:
         """Keep a fact; of several about one binding and write, the one with the strongest read."""
         mark: tuple[object, ...] = (type(fact), fact.site)
@@ -551,11 +556,20 @@ class Run:
             if between is not None:
                 self.between[mark] = between
 
-    def drop_shown(self) -> None:
-        """Code that prints both sides of an alias shows the sharing on purpose."""
-        for mark, (reader, writer) in self.between.items():
+    def settle(self) -> None:
+        """What only the end shows of a stale read: code that prints both sides of an alias shows the sharing on
+        purpose; and whether the writer's own name was used after the write."""
+        for mark, (reader, writer, time) in self.between.items():
+            fact = self.facts.get(mark)
             if reader in self.shown and writer in self.shown:
                 self.facts.pop(mark, None)
+            elif isinstance(fact, StaleRead) and writer.last_use > time:
+                self.facts[mark] = replace(fact, writer_used=True)
+
+
+def per_pass(slot: str) -> bool:
+    """Whether a slot is an item met in one pass of one loop."""
+    return slot.endswith(")]")
 
 
 def says_snapshot(name: str) -> bool:
@@ -576,7 +590,8 @@ def _activation(write: Write) -> bool:
 
 def _silent(write: Write, ref: Ref, overlap: Link) -> bool:
     """Whether torch lets the write pass: it raises where it sees the overlap, not for a part or a fill."""
-    if write.how == "subscript" or write.op in ("fill_", "zero_", "masked_fill_", "index_put_", "index_fill_"):
-        part = next((link for link in reversed(ref.chain) if link.op == "[]"), None)
-        return part is None or part.key is not None
-    return overlap.op == "unfold"
+    if write.how == "subscript" and isinstance(write.node, ast.Subscript):
+        index = write.node.slice
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        return not any(isinstance(part, ast.Slice) for part in parts)
+    return write.op in ("fill_", "zero_", "masked_fill_", "index_put_", "index_fill_") or overlap.op == "unfold"

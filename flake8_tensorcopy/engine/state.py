@@ -73,12 +73,14 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
     if other is None or one is other:
         return one
     env = one.env
+    # Where the two paths disagree, each alternative is known to come with the arms of its path.
+    only_one, only_other = one.arms - other.arms, other.arms - one.arms
     for name, value in other.env.items():
         mine = env.get(name)
         if mine is None:
             env[name] = value
         elif mine is not value:
-            env[name] = join_values(mine, value)
+            env[name] = join_values(_under(mine, only_one), _under(value, only_other))
     for name, version in other.version.items():
         if one.version.get(name) != version:
             one.version[name] = next(_fresh)
@@ -108,6 +110,12 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
     if one.grad != other.grad:
         one.grad = None
     return one
+
+
+def _under(value: Value, arms: frozenset[Arm]) -> Value:
+    if not arms or not value.refs:
+        return value
+    return Value(tuple(ref.under(arms) for ref in value.refs), value.kind, value.const)
 
 
 def join_all(states: Iterable[State | None], entry_field: EntryField) -> State | None:

@@ -21,6 +21,9 @@ MAYBE = "maybe"  # shared or copied, by device, dtype, layout or mode: `to`, `co
 SNAPSHOT = "snapshot"  # live tensors of a module: `state_dict()`, `list(parameters())`
 UNSURE = "unsure"  # an index of unknown kind: view or copy, never reported
 
+# Ops that make a NumPy array over a tensor's memory; the others of the kind make a tensor over an array's.
+TO_ARRAY = frozenset({"numpy", "__array__", "asarray", "astype", "ascontiguousarray", "asanyarray", "frombuffer"})
+
 MAX_ALTERNATIVES = 8
 MAX_CHAIN = 12
 MAX_WRITES = 24
@@ -77,6 +80,7 @@ class Obj:
     graph: bool | None = None  # requires grad: known, known not to, or unknown
     leaf: bool | None = None
     pinned: bool = False
+    moved: bool = False  # `share_memory_()` gave it another storage
     param: bool = False  # a Parameter, or a tensor that a module or optimizer trains
     cls: str = ""  # qualified name of the class of a module or instance
     data: Any = None  # structure of iterators, functions, classes
@@ -91,7 +95,7 @@ NOTHING: frozenset[Any] = frozenset()
 class Place:
     """A binding: a name, or a slot of a container or object, bound once by one statement."""
 
-    __slots__ = ("absorbed", "loop", "made_in", "name", "node", "origin", "read", "root", "stored_from")
+    __slots__ = ("absorbed", "last_use", "loop", "made_in", "name", "node", "origin", "read", "root", "stored_from")
 
     def __init__(
         self,
@@ -109,6 +113,7 @@ class Place:
         self.origin = origin  # name, argument, loop, attribute, item, store
         self.loop = loop
         self.read = False
+        self.last_use = 0
         self.made_in: ast.AST | None = None  # for a slot: the statement that filled it
         self.absorbed: frozenset[Write] = NOTHING  # writes that a later `copy_` through this binding made good
 
@@ -119,7 +124,7 @@ class Place:
 class Ref:
     """A reference to a storage: the derivation, the binding it is held by, the writes seen when bound."""
 
-    __slots__ = ("arms", "chain", "obj", "place", "seen")
+    __slots__ = ("arms", "chain", "held", "obj", "place", "seen")
 
     def __init__(
         self,
@@ -128,9 +133,11 @@ class Ref:
         place: Place | None = None,
         seen: frozenset[Write] = frozenset(),
         arms: frozenset[Arm] = frozenset(),
+        held: int | None = None,
     ) -> None:
         self.obj = obj
         self.chain = chain
+        self.held = len(chain) if held is None else held  # links that the binding has; more are the expression's own
         self.place = place
         self.seen = seen
         self.arms = arms
@@ -138,15 +145,22 @@ class Ref:
     def derive(self, link: Link) -> Ref:
         if len(self.chain) >= MAX_CHAIN:
             link = Link(UNSURE, link.op, link.node)
-            return Ref(self.obj, (*self.chain[: MAX_CHAIN - 1], link), self.place, self.seen, self.arms)
-        return Ref(self.obj, (*self.chain, link), self.place, self.seen, self.arms)
+            return Ref(self.obj, (*self.chain[: MAX_CHAIN - 1], link), self.place, self.seen, self.arms, self.held)
+        return Ref(self.obj, (*self.chain, link), self.place, self.seen, self.arms, self.held)
+
+    def under(self, arms: frozenset[Arm]) -> Ref:
+        """The same reference, known to hold on these arms only."""
+        return Ref(self.obj, self.chain, self.place, self.seen, self.arms | arms, self.held)
 
     @property
     def kind(self) -> str:
-        """The kind of what is referred to: the live values of a module are tensors."""
+        """The kind of what is referred to: a module's live values are tensors, a shared array may be seen as one."""
         kind = self.obj.kind
-        if kind in ("module", "unknown") and any(link.kind == SNAPSHOT for link in self.chain):
-            return "tensor"
+        for link in reversed(self.chain):
+            if link.kind == NUMPY:
+                return "array" if link.op in TO_ARRAY else "tensor"
+            if link.kind == SNAPSHOT and kind in ("module", "unknown"):
+                return "tensor"
         return kind
 
     @property
@@ -164,7 +178,7 @@ class Ref:
 class Write:
     """One in-place change: where, by which op, through which reference."""
 
-    __slots__ = ("arms", "how", "inner", "loop", "mixed", "node", "op", "ref", "stmt", "target")
+    __slots__ = ("arms", "how", "inner", "loop", "mixed", "node", "op", "ref", "stmt", "target", "time")
 
     def __init__(
         self,
@@ -181,12 +195,13 @@ class Write:
         self.node = node
         self.stmt = stmt
         self.op = op
-        self.how = how  # method, augmented, subscript, out, module, function, call, training
+        self.how = how  # method, augmented, subscript, out, module, function, call, training; part (of a module)
         self.ref = ref
         self.arms = arms
         self.loop = loop
         self.target = target  # the written expression as text
         self.inner = inner  # for a call of a function of this module: the write in its body
+        self.time = 0
         self.mixed = False  # the written name may also hold a storage of its own
 
     def __repr__(self) -> str:
@@ -213,9 +228,18 @@ class Value:
             return refs[0].obj
         return None
 
-    def mixed_with(self, obj: Obj) -> bool:
-        """Whether, besides this object, it may be a storage that nobody else holds, or anything at all."""
-        return any(ref.obj is not obj and ref.obj.owner in ("fresh", "unknown") for ref in self.refs)
+    def mixed_with(self, ref: Ref) -> bool:
+        """Whether, besides this one, it may be a storage that nobody else holds, or anything at all.
+
+        What a loop replaces (the value bound before it) is no such alternative.
+        """
+        return any(
+            other.obj is not ref.obj
+            and other.obj.owner in ("fresh", "unknown")
+            and (other.place is None or ref.place is None or len(other.place.loop) == len(ref.place.loop))
+            and not (other.place is not None and ref.place is not None and other.place.loop != ref.place.loop)
+            for other in self.refs
+        )
 
     def __iter__(self) -> Iterator[Ref]:
         return iter(self.refs)
@@ -279,9 +303,8 @@ _LINK_ORDER = (SNAPSHOT, MAYBE, NUMPY, DETACH, VIEW, ALIAS)
 
 
 def link_between(one: Chain, other: Chain) -> str:
-    """The kind of sharing that connects two references: what is left when their common derivation is stripped."""
-    start = common_prefix(one, other)
-    kinds = {link.kind for link in one[start:]} | {link.kind for link in other[start:]}
+    """The kind of sharing that connects two references, of which the common part of the derivation is stripped."""
+    kinds = {link.kind for link in (*one, *other)}
     for kind in _LINK_ORDER:
         if kind in kinds:
             return kind
