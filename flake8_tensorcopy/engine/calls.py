@@ -535,10 +535,10 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
         return _super_call(run, node, args, name)
     if not base.refs:
-        args.use(run)
-        if base.kind == "str":
-            return STRING
-        return NUMBER if base.kind == "number" else Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+        if base.kind == "str" or base.kind == "number":
+            args.use(run)
+            return STRING if base.kind == "str" else NUMBER
+        base = Value((Ref(Obj("unknown", "unknown", func.value)),))
     run.method_calls[node] = (base, name)
     if name == "backward":
         _backward(run, base)
@@ -643,6 +643,8 @@ def _may_change(run: Run, obj: Obj) -> None:
 def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: Args, func: ast.Attribute) -> Value:
     """A method of Tensor with its row of the table."""
     one = Value((ref,))
+    if name == "share_memory_":
+        ref.obj.moved = True
     if name in library.TENSOR_ONLY or name == "clamp" and any(value.refs for value in args.values):
         run.note(one, 2)
     elif op.writes:
@@ -652,6 +654,8 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     if "out" in args.keywords:
         run.use(one, func.value, "operand")
         return _out(run, node, op, name, args)
+    if name[-1] == "_" and op.result == "other":
+        return Value((ref.derive(Link(ALIAS, name, node)),))
     if op.writes:
         if 0 in op.writes:
             for given, value in args.all():
@@ -663,8 +667,6 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             return Value((ref.derive(Link(ALIAS, name, node)),)) if op.result == "same" else UNKNOWN
         args.use(run)
         return UNKNOWN
-    if name == "share_memory_":
-        ref.obj.moved = True
     if name == "requires_grad_" and not (args.values and not args.flag("", 0)):
         ref.obj.leaf, ref.obj.graph = True, True
     if name == "retain_grad":

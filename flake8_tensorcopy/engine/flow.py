@@ -305,6 +305,8 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
     assert statement is not None
     run.use(value, source, "bind")
     place = Place(target.id, statement, loop=run.loop)
+    if not value.refs and value.kind == "unknown":
+        value = Value((Ref(Obj("unknown", "unknown", source, key=target.id)),))
     held = run.bound(value, place, source)
     for ref in held.refs:
         if ref.obj.kind in ("dict", "list") and not ref.obj.key:
@@ -579,6 +581,8 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
     """Bind the target of a loop, a comprehension, a with or a walrus."""
     if isinstance(target, ast.Name):
         place = Place(target.id, run.stmt, origin=origin, loop=run.loop)
+        if not value.refs and value.kind == "unknown":
+            value = Value((Ref(Obj("unknown", "unknown", source, key=target.id)),))
         run.now.bind(target.id, run.bound(value, place, source))
         return
     if isinstance(target, (ast.Tuple, ast.List)):

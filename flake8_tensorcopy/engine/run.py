@@ -41,6 +41,7 @@ from flake8_tensorcopy.engine.values import (
     exclusive,
     link_between,
     must_overlap,
+    same_derivation,
 )
 
 if TYPE_CHECKING:
@@ -198,7 +199,8 @@ class Run:
             chain = ref.chain
             if ref.place is not None and not (chain and chain[-1].node is node):
                 chain = ref.derive(Link(ALIAS, "=", node)).chain
-            refs.append(Ref(ref.obj, chain, place, state.written(ref.obj), ref.arms | state.arms))
+            via = ref.via if ref.place is None else (*ref.via[-7:], ref.place)
+            refs.append(Ref(ref.obj, chain, place, state.written(ref.obj), ref.arms | state.arms, via=via))
         if not refs:
             return UNKNOWN
         return Value(tuple(refs))
@@ -376,9 +378,9 @@ class Run:
                 )
             )
         if several and ref.obj.owner in ("attribute", "item", "argument") and ref.place is not None:
-            fresh = any(other.obj.owner == "fresh" and other.place is ref.place for other in value.refs)
-            mixed = any(other.obj is not ref.obj and other.obj.owner == "fresh" for other in value.refs)
-            if (fresh or mixed) and ref.chain and ref.chain[-1].kind == ALIAS:
+            unowned = any(other.obj is not ref.obj and other.obj.owner == "fresh" and not other.chain for other in value)
+            own = ref.obj.owner == "argument" and ref.obj.key == ref.place.name
+            if unowned and not own and ref.chain and ref.chain[-1].kind == ALIAS:
                 self.fact(
                     JoinedWrite(
                         site=write.node,
@@ -443,7 +445,7 @@ class Run:
                 seen.add(mark)
                 if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms):
                     continue
-                if not must_overlap(ref.chain, write.ref.chain):
+                if not must_overlap(ref.chain, write.ref.chain) or not same_derivation(ref, write.ref):
                     continue
                 self._stale(use, write, uses)
 
@@ -466,6 +468,7 @@ class Run:
             other.ref.obj is ref.obj
             and other.ref.place is not None
             and other.ref.place.name != place.name
+            and not (use.role == "iterate" and place.origin == "store")
             and (other.node is not use.node or other.role == "item")
             and other.role != "bind"
             and (write in other.ref.seen or other.ref.place is writer)

@@ -95,11 +95,14 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
         for key in {**mine_fields, **fields}:
             left = mine_fields.get(key) or entry_field(one, obj, key)
             right = fields.get(key) or entry_field(other, obj, key)
-            merged[key] = join_values(left, right)
+            merged[key] = left if left is right else join_values(_under(left, only_one), _under(right, only_other))
         heap[obj] = merged
     for obj, fields in list(heap.items()):
         if obj not in other.heap:
-            heap[obj] = {key: join_values(value, entry_field(other, obj, key)) for key, value in fields.items()}
+            heap[obj] = {
+                key: join_values(_under(value, only_one), _under(entry_field(other, obj, key), only_other))
+                for key, value in fields.items()
+            }
     for obj, epoch in other.epoch.items():
         if one.epoch.get(obj) != epoch:
             one.epoch[obj] = next(_fresh)

@@ -124,7 +124,7 @@ class Place:
 class Ref:
     """A reference to a storage: the derivation, the binding it is held by, the writes seen when bound."""
 
-    __slots__ = ("arms", "chain", "held", "obj", "place", "seen")
+    __slots__ = ("arms", "chain", "held", "obj", "place", "seen", "via")
 
     def __init__(
         self,
@@ -134,7 +134,9 @@ class Ref:
         seen: frozenset[Write] = frozenset(),
         arms: frozenset[Arm] = frozenset(),
         held: int | None = None,
+        via: tuple[Place, ...] = (),
     ) -> None:
+        self.via = via  # the bindings that this one was derived from
         self.obj = obj
         self.chain = chain
         self.held = len(chain) if held is None else held  # links that the binding has; more are the expression's own
@@ -145,12 +147,12 @@ class Ref:
     def derive(self, link: Link) -> Ref:
         if len(self.chain) >= MAX_CHAIN:
             link = Link(UNSURE, link.op, link.node)
-            return Ref(self.obj, (*self.chain[: MAX_CHAIN - 1], link), self.place, self.seen, self.arms, self.held)
-        return Ref(self.obj, (*self.chain, link), self.place, self.seen, self.arms, self.held)
+            return Ref(self.obj, (*self.chain[: MAX_CHAIN - 1], link), self.place, self.seen, self.arms, self.held, self.via)
+        return Ref(self.obj, (*self.chain, link), self.place, self.seen, self.arms, self.held, self.via)
 
     def under(self, arms: frozenset[Arm]) -> Ref:
         """The same reference, known to hold on these arms only."""
-        return Ref(self.obj, self.chain, self.place, self.seen, self.arms | arms, self.held)
+        return Ref(self.obj, self.chain, self.place, self.seen, self.arms | arms, self.held, self.via)
 
     @property
     def kind(self) -> str:
@@ -300,6 +302,18 @@ def must_overlap(one: Chain, other: Chain) -> bool:
 
 
 _LINK_ORDER = (SNAPSHOT, MAYBE, NUMPY, DETACH, VIEW, ALIAS)
+
+
+def same_derivation(one: Ref, other: Ref) -> bool:
+    """False for two alternatives of one binding, of which a run has one: where one reference was derived from the
+    other's binding, it has to continue that very derivation."""
+    mine, theirs = one.chain[: one.held], other.chain[: other.held]
+    shared = common_prefix(mine, theirs)
+    if one.place in other.via:
+        return shared == len(mine)
+    if other.place in one.via:
+        return shared == len(theirs)
+    return True
 
 
 def link_between(one: Chain, other: Chain) -> str:

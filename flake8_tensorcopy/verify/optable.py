@@ -20,6 +20,7 @@ import argparse
 import difflib
 import inspect
 import itertools
+import operator
 import re
 import sys
 import types
@@ -213,6 +214,20 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.nn.functional.adaptive_max_pool2d": ("im, 2", "im, 6", "im, 2, return_indices=True"),
     "torch.nn.functional.adaptive_max_pool3d": ("vol, 2", "vol, 4", "vol, 2, return_indices=True"),
     "torch.nn.functional.affine_grid": ("theta, [2, 4, 6, 6], False",),
+    "torch.nn.functional.batch_norm": (
+        "im, mean, var",
+        "im, mean, var, wn, bn",
+        "im, mean, var, wn, bn, True",
+        "im, None, None, training=True",
+        "im, None, None, wn, bn, True",
+    ),
+    "torch.nn.functional.layer_norm": ("m, [3]", "im, [6]", "m, [3], v, w", "m, [3], v"),
+    "torch.nn.functional.group_norm": ("im, 2", "im, 2, wn, bn", "im, 2, wn"),
+    "torch.nn.functional.instance_norm": ("im", "im, mean, var", "im, None, None, wn, bn", "im, mean, var, wn, bn, False"),
+    "torch.nn.functional.rms_norm": ("m, [3]", "m, [3], v", "im, [6]"),
+    "torch.nn.functional.linear": ("m, n", "m, n, v", "b, n", "v, n"),
+    "torch.nn.functional.conv1d": ("seq, k1", "seq, k1, four", "seq, k1, padding='same'", "seq, k1, stride=2"),
+    "torch.nn.functional.conv2d": ("im, k2", "im, k2, four", "im, k2, padding=1", "im, k2, stride=2"),
     "torch.nn.functional.bilinear": ("m, n, b", "m, n, b, v"),
     "torch.nn.functional.conv3d": ("vol, k3", "vol, k3, four"),
     "torch.nn.functional.conv_transpose3d": ("vol, k3", "vol, k3, four"),
@@ -347,8 +362,20 @@ class Inputs:
     def __getitem__(self, name: str) -> Any:
         if name not in self.made:
             shape = SHAPES.get(name)
-            self.made[name] = special(name) if shape is None else self._strided(name, shape)
+            made = special(name) if shape is None else self._strided(name, shape)
+            self.made[name] = self._tracked(made) if self.grad else made
         return self.made[name]
+
+    def _tracked(self, made: Any) -> Any:
+        """A tensor that requires grad but is no leaf, so that in-place ops are allowed."""
+        import torch
+
+        plain = isinstance(made, torch.Tensor) and made.layout == torch.strided and not made.is_quantized
+        if not plain or made.requires_grad or not (made.is_floating_point() or made.is_complex()) or made.is_nested:
+            return made
+        made.requires_grad_()
+        self.leaves.append(made)
+        return made.clone()
 
     def _strided(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         import torch
@@ -382,10 +409,6 @@ class Inputs:
                 made = (rand(*shape) * 4).to(getattr(torch, self.layout))
             case _:
                 made = rand(*shape)
-        if self.grad and (made.is_floating_point() or made.is_complex()):
-            made.requires_grad_()
-            self.leaves.append(made)
-            return made.clone()
         return made
 
 
@@ -1013,6 +1036,9 @@ class Graphed:
     saves: frozenset[int] = frozenset()
     forbids: bool = False
     full: bool = False
+    """Every float tensor that went in required grad."""
+    grads: int = 0
+    """How many tensors did."""
 
 
 def flat(value: Any) -> list[Any]:
@@ -1030,16 +1056,21 @@ def flat(value: Any) -> list[Any]:
 def memory(value: Any) -> frozenset[tuple[int, int]]:
     """The address ranges that a tensor's storages or an array's buffer occupy; empty ones left out."""
     import numpy
-    import torch
 
     if isinstance(value, bytearray):
         value = numpy.frombuffer(value, dtype=numpy.uint8)
     if isinstance(value, numpy.ndarray):
         low, high = numpy.lib.array_utils.byte_bounds(value)
         return frozenset({(low, high)}) if high > low else frozenset()
+    return frozenset((s.data_ptr(), s.data_ptr() + s.nbytes()) for s in storages(value) if s.nbytes())
+
+
+def storages(value: Any) -> list[Any]:
+    """The storages of a tensor, dense or sparse; none of anything else."""
+    import torch
+
     if not isinstance(value, torch.Tensor):
-        return frozenset()
-    parts: list[torch.Tensor]
+        return []
     match value.layout:
         case torch.strided:
             parts = [value]
@@ -1051,12 +1082,7 @@ def memory(value: Any) -> frozenset[tuple[int, int]]:
             parts = [value.ccol_indices(), value.row_indices(), value.values()]
         case _:
             parts = []
-    ranges = set()
-    for part in parts:
-        storage = part.untyped_storage()
-        if storage.nbytes():
-            ranges.add((storage.data_ptr(), storage.data_ptr() + storage.nbytes()))
-    return frozenset(ranges)
+    return [part.untyped_storage() for part in parts]
 
 
 def meet(one: frozenset[tuple[int, int]], other: frozenset[tuple[int, int]]) -> bool:
@@ -1111,16 +1137,11 @@ def versions(values: Sequence[Any]) -> list[list[int]]:
     return [[t._version for t in flat(v) if isinstance(t, torch.Tensor) and not t.is_inference()] for v in values]
 
 
-def _comparable(value: Any) -> bool:
-    """Whether elements before and after can be compared: an alias made before sees what another tensor would see."""
-    import torch
+def content(storages: Sequence[Any]) -> list[bytes]:
+    """The bytes in each storage."""
+    import ctypes
 
-    return (
-        isinstance(value, torch.Tensor)
-        and not value.is_nested
-        and value.layout == torch.strided
-        and not value.is_quantized
-    )
+    return [ctypes.string_at(s.data_ptr(), s.nbytes()) if s.nbytes() else b"" for s in storages]
 
 
 def observe(target: Target, call: Call, layout: str) -> Seen | None:
@@ -1138,7 +1159,8 @@ def observe(target: Target, call: Call, layout: str) -> Seen | None:
     held = [[memory(t) for t in flat(a)] or ([memory(a)] if isinstance(a, bytearray) else []) for a in args]
     dtypes = [t.dtype for a in args for t in flat(a) if isinstance(t, torch.Tensor)]
     overlapped = any(self_overlapping(t) for a in args for t in flat(a))
-    content = [[(t.detach(), t.detach().clone()) for t in flat(a) if _comparable(t)] for a in args]
+    stores = [[s for t in flat(a) for s in storages(t)] for a in args]
+    bits = [content(s) for s in stores]
     torch.default_generator.manual_seed(0)
     state = torch.default_generator.get_state()
     try:
@@ -1154,7 +1176,7 @@ def observe(target: Target, call: Call, layout: str) -> Seen | None:
         k
         for k, (was, now) in enumerate(zip(before, versions(args), strict=True))
         # `map_` and `apply_` write without counting.
-        if was != now or not all(torch.equal(alias, copy) for alias, copy in content[k])
+        if was != now or any(a[: len(b)] != b[: len(a)] for a, b in zip(bits[k], content(stores[k]), strict=True))
     )
     seen.float_inputs = bool(dtypes) and dtypes[0] in (torch.float32, torch.float64)
     outputs = flat(result)
@@ -1208,12 +1230,9 @@ def graph(target: Target, call: Call) -> Graphed | None:
     report = Graphed(call, attached)
     if not attached:
         return report
-    report.full = all(
-        t.requires_grad or not (t.is_floating_point() or t.is_complex())
-        for value in (*args, *kwargs.values())
-        for t in flat(value)
-        if isinstance(t, torch.Tensor)
-    )
+    given = [t for value in (*args, *kwargs.values()) for t in flat(value) if isinstance(t, torch.Tensor)]
+    report.full = all(t.requires_grad or not (t.is_floating_point() or t.is_complex()) for t in given)
+    report.grads = sum(t.requires_grad for t in given)
     if not _backward(outputs, leaves):
         return report
     inside = [memory(t) for value in args for t in flat(value)]
@@ -1290,6 +1309,28 @@ def _forbids(outputs: list[Any]) -> bool:
 # -------------------------------------------------------------------------------------------------------------- deciding
 
 
+@cache
+def reads_output() -> dict[str, bool]:
+    """For each overload with a derivative formula: whether a formula for an argument reads an output."""
+    import torchgen
+
+    path = Path(torchgen.__file__).parent / "packaged" / "autograd" / "derivatives.yaml"
+    found = {}
+    for entry in path.read_text(encoding="utf-8").split("\n- name: ")[1:]:
+        signature, _, body = entry.partition("\n")
+        name, _, rest = signature.partition("(")
+        arguments, _, results = rest.rpartition(" -> ")
+        inputs = set(re.findall(r"(\w+)(?:=[^,()]*)?(?=[,)])", arguments))
+        outputs = {"result", *re.findall(r"Tensor(?:\([^)]*\))? (\w+)", results)}
+        reads = False
+        for keys, formula in re.findall(r"^ +([\w, ]+): (.*)$", body, re.M):
+            if set(keys.split(", ")) <= inputs:
+                words = re.findall(r"\w+", formula)
+                reads |= any(word in outputs or re.fullmatch(r"result\d", word) for word in words)
+        found["aten::" + name] = reads
+    return found
+
+
 class Contradiction(Exception):
     """A schema and execution disagree, or the schemas of one name do."""
 
@@ -1357,6 +1398,7 @@ def decide(target: Target) -> Decision:
         op = replace(op, detaches=not attached)
     if attached:
         op = replace(op, saves_output=all(g.saves_output for g in attached))
+        _check_formulas(target, op, any(g.saves_output for g in attached))
         op = replace(op, saves_inputs=_saved(attached), forbids_inplace=any(g.forbids for g in attached))
     return Decision(check(target, op, ever, notes), notes)
 
@@ -1391,17 +1433,11 @@ def _has_dims(seen: list[Seen]) -> bool:
 
 
 def _saved(attached: list[Graphed]) -> tuple[int, ...]:
-    """Arguments kept by every call that has the most tensors among its arguments."""
-    whole = [g for g in attached if g.full and g.call.minimal]
-    most = max((len(_tensor_positions(g.call)) for g in whole), default=0)
-    richest = [g.saves for g in whole if len(_tensor_positions(g.call)) == most]
+    """Arguments kept by every call in which the most tensors require grad, and all that can."""
+    whole = [g for g in attached if g.full]
+    most = max((g.grads for g in whole), default=0)
+    richest = [g.saves for g in whole if g.grads == most]
     return tuple(sorted(frozenset.intersection(*richest))) if richest else ()
-
-
-def _tensor_positions(call: Call) -> list[int]:
-    return [
-        k for k, a in enumerate(call.args) if isinstance(a, Sym) or (isinstance(a, list) and any(isinstance(i, Sym) for i in a))
-    ]
 
 
 def _count(seen: list[Seen]) -> int:
@@ -1438,6 +1474,18 @@ def _sharing(target: Target, seen: list[Seen]) -> dict[str, Any]:
     return {"result": "view" if counts[of] == len(seen) else "maybe", "of": of}
 
 
+def _check_formulas(target: Target, op: Op, ever: bool) -> None:
+    """Holds what backward minded against the derivative formulas, where every overload has one."""
+    formulas = reads_output()
+    reads = [formulas.get(overload.overload) for overload in said(target)]
+    if not reads or None in reads or op.result == "same":
+        return
+    if op.saves_output and not any(reads):
+        raise Contradiction("backward minds a write to the result, no formula reads it")
+    if all(reads) and not ever:
+        raise Contradiction("every formula reads the result, backward never minded a write to it")
+
+
 def _parameters(target: Target) -> dict[str, Any]:
     """The columns that come from the parameters alone."""
     positions = [
@@ -1465,7 +1513,7 @@ def _variadic_position(target: Target, seen: list[Seen]) -> int:
 
 
 def takes_out(target: Target, calls: list[Call]) -> bool:
-    """Whether some call accepts `out=` and writes to it."""
+    """Whether some call accepts `out=` and gives it back."""
     import torch
 
     for call in calls:
@@ -1478,9 +1526,11 @@ def takes_out(target: Target, calls: list[Call]) -> bool:
         except Exception:
             continue
         out = given[0] if len(given) == 1 else tuple(given)
-        before = versions(given)
         ran = run(target, replace(call, kwargs=(*call.kwargs, ("out", out))), Inputs("plain"))
-        if ran is not None and before != versions(given):
+        if ran is None:
+            continue
+        returned = flat(ran.result)
+        if ran.result is None or (len(returned) == len(given) and all(map(operator.is_, returned, given))):
             return True
     return False
 
