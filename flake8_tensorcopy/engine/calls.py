@@ -18,7 +18,7 @@ from flake8_tensorcopy.engine.evaluate import (
     store_item,
     values_of,
 )
-from flake8_tensorcopy.engine.facts import CloneDetach, HostScalar
+from flake8_tensorcopy.engine.facts import CloneDetach, HostScalar, PointerTest
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
@@ -37,6 +37,7 @@ from flake8_tensorcopy.engine.values import (
     Link,
     Obj,
     Place,
+    Pointer,
     Ref,
     Value,
     join_values,
@@ -142,12 +143,22 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
     """A call of which nothing is known: its arguments are read; what it returns may be anything."""
     role = "difference" if library.compares(name) else "argument"
     args.use(run, role)
+    pointer_assertion(run, node, name, args)
     _trains(run, node, name, args, None)
     for _, value in args.all():
         for ref in value.refs:
             if ref.obj.kind in ("dict", "list", "instance") or (ref.obj.kind == "unknown" and ref.obj.refuted):
                 run.now.forget(ref.obj)
     return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+
+
+def pointer_assertion(run: Run, node: ast.Call, name: str, args: Args) -> None:
+    """`assertNotEqual(a.data_ptr(), b.data_ptr())`."""
+    if name != "assertNotEqual" or len(args.values) < 2:
+        return
+    left, right = args.values[0].const, args.values[1].const
+    if isinstance(left, Pointer) and isinstance(right, Pointer):
+        run.fact(PointerTest(site=node, left=left.text, right=right.text, asserted=True, guards_copy=False))
 
 
 # ----- training
@@ -297,6 +308,7 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
         if op.result == "same" and op.of < len(values):
             return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in values[op.of].refs))
         return UNKNOWN
+    run.function_calls[node] = (op, short)
     role = op_role(op, short, len(values))
     sharing = op.result in ("view", "maybe", "same") and 0 <= op.of < len(values)
     for position, (given, value) in enumerate(args.all()):
@@ -364,7 +376,8 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         overlap = op.overlaps and really_overlaps(short, node, receiver_first)
         permuted = any(link.permuted for link in ref.chain)
         expanded = ref.overlaps is not None
-        if op.result == "maybe" and short in library.LAYOUT and (permuted or expanded):
+        flattens = short == "contiguous" or all(_is_minus_one(item) for item in node.args[receiver_first:])
+        if op.result == "maybe" and short in library.LAYOUT and (expanded or (permuted and flattens)):
             # Out of memory order, so the layout op has to copy.
             out.extend(copy_of(run, node, ref, short).refs)
             continue
@@ -416,10 +429,7 @@ def part_key(run: Run, short: str, node: ast.Call, first: int) -> object:
         return None
     texts = tuple(run.text(item) for item in node.args[first:])
     versions = tuple(
-        (n.id, run.now.version.get(n.id, 0))
-        for item in node.args[first:]
-        for n in ast.walk(item)
-        if isinstance(n, ast.Name)
+        (name, run.now.version.get(name, 0)) for item in node.args[first:] for name in run.names_in(item)
     )
     return (short, texts, versions)
 
@@ -480,7 +490,11 @@ def copies(run: Run, node: ast.AST, value: Value, made: str) -> Value:
 def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value], args: Args, first: int) -> Value:
     """The result of an op that makes new storage, or no tensor."""
     if op.result in ("host", "none"):
+        if short == "data_ptr" and isinstance(node.func, ast.Attribute) and not run.is_storage(node.func.value):
+            return Value(kind="number", const=Pointer(run.short(node.func.value)))
         return NUMBER if op.result == "host" else NONE
+    if "as_tuple" in args.keywords or (short == "where" and len(args.values) == 1):
+        return fresh(run, node, "list", short, data="indices")
     if op.result == "other":
         return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
     kind = "tensor" if op.form == "function" else "unknown"
@@ -536,7 +550,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         return _super_call(run, node, args, name)
     if not base.refs:
         if base.kind == "str" or base.kind == "number":
-            args.use(run)
+            for given, value in args.all():
+                run.use_logged(value, given)
             return STRING if base.kind == "str" else NUMBER
         base = Value((Ref(Obj("unknown", "unknown", func.value)),))
     run.method_calls[node] = (base, name)
@@ -578,6 +593,8 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         method = run.module.method(obj.data, name)
         if method is not None:
             return _call_function(run, node, method, [one, *args.values], args, receiver=one)
+        if name in obj.data.assigns and name not in library.MODULE_METHODS:
+            return call_evaluated(run, node, run.field(obj, "." + name), args, func)
     if ref.kind in ("instance", "module"):
         stored = run.now.fields(obj).get("." + name)
         if stored is None and isinstance(obj.data, Class):
@@ -614,6 +631,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             return call_evaluated(run, node, held, args, func)
     if obj.kind in ("instance", "module", "unknown"):
         role = "difference" if library.compares(name) else "argument"
+        pointer_assertion(run, node, name, args)
         logged = library.logs(run.text(func))
         if logged:
             for given, value in args.all():
@@ -761,6 +779,10 @@ def host_read(run: Run, node: ast.Call, ref: Ref, used: str) -> None:
 def host_scalar(run: Run, move: ast.Call, ref: Ref, used: str) -> None:
     scalar = ref.obj.zero_dim and not any(link.kind == VIEW for link in ref.chain)
     receiver = move.func.value if isinstance(move.func, ast.Attribute) else move
+    if used in ("reduced", "indexed", "compared"):
+        if run.stmt in run.narrowed:
+            return
+        run.narrowed.add(run.stmt)
     run.fact(
         HostScalar(
             site=move,
@@ -1048,6 +1070,9 @@ def _number(run: Run, node: ast.Call, args: Args) -> Value:
 def _to_number(run: Run, node: ast.Call, args: Args) -> Value:
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     for given, value in args.all():
+        if name in ("str", "repr"):
+            run.use_logged(value, given)
+            continue
         run.use(value, given, "argument")
         for ref in value.refs:
             move = moved_to_host(run, ref)

@@ -23,6 +23,7 @@ from flake8_tensorcopy.engine.values import (
     Link,
     Obj,
     Place,
+    Pointer,
     Ref,
     Value,
     exclusive,
@@ -164,7 +165,7 @@ def index_kind(run: Run, node: ast.expr) -> str:
         return KEY
     obj = value.obj
     if obj is not None and value.refs:
-        if obj.kind == "list":
+        if obj.kind == "list" or obj.made in ("nonzero", "argwhere"):
             return ADVANCED
         if obj.kind == "array" and obj.owner != "item":
             return ADVANCED
@@ -185,9 +186,7 @@ def index_text(run: Run, node: ast.expr) -> tuple[str, bool]:
         or (isinstance(item, ast.Constant) and item.value in (None, ...))
         for item in items
     )
-    versions = [
-        f"{name.id}{run.now.version.get(name.id, 0)}" for name in ast.walk(node) if isinstance(name, ast.Name)
-    ]
+    versions = [f"{name}{run.now.version.get(name, 0)}" for name in run.names_in(node)]
     return f"[{run.text(node)}]{','.join(versions)}", whole
 
 
@@ -352,6 +351,10 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
     for one in reversed(chain):
         right = evaluate(run, one.right)
         role = "difference" if isinstance(one.op, ast.Sub) else "operand"
+        if left.kind == "str" and isinstance(one.op, ast.Mod):
+            run.use_logged(right, one.right)
+            left_node = one
+            continue
         run.use(left, left_node, role)
         run.use(right, one.right, role)
         left = arithmetic(run, one, operator(one.op), left, right)
@@ -360,7 +363,10 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
 
 
 def _unary(run: Run, node: ast.UnaryOp) -> Value:
+    negates = isinstance(node.op, ast.Not)
+    run.negations += negates
     value = evaluate(run, node.operand)
+    run.negations -= negates
     match node.op:
         case ast.Not():
             run.use(value, node.operand, "test")
@@ -389,9 +395,8 @@ def _compare(run: Run, node: ast.Compare) -> Value:
         return NUMBER
     for side, value in zip(sides, values, strict=True):
         run.use(value, side, "difference")
-        if all(other is value or other.kind == "number" for other in values):
-            run.narrowed_on_host(value, side, "compared")
-    _pointer_test(run, node)
+        run.narrowed_on_host(value, side, "compared")
+    _pointer_test(run, node, values)
     if not any(value.refs for value in values):
         return NUMBER
     result = arithmetic(run, node, "compare", *values)
@@ -401,31 +406,19 @@ def _compare(run: Run, node: ast.Compare) -> Value:
     return result
 
 
-def _pointer_test(run: Run, node: ast.Compare) -> None:
+def _pointer_test(run: Run, node: ast.Compare, values: list[Value]) -> None:
     """`a.data_ptr() != b.data_ptr()`; what the test is used for is seen at the statement."""
-    pointers = [_pointed(side) for side in (node.left, *node.comparators)]
-    if len(pointers) != 2 or None in pointers or not isinstance(node.ops[0], (ast.NotEq, ast.Eq)):
+    if len(values) != 2 or not all(isinstance(value.const, Pointer) for value in values):
         return
-    run.pointer_tests.append(node)
-
-
-def _pointed(node: ast.expr) -> ast.expr | None:
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Attribute(attr="untyped_storage" | "storage"))), args=[]):
-            return None
-        case ast.Call(func=ast.Attribute(value=base, attr="data_ptr"), args=[]):
-            return base
-    return None
-
-
-def pointer_fact(run: Run, node: ast.Compare, asserted: bool, guards_copy: bool) -> None:
-    left, right = _pointed(node.left), _pointed(node.comparators[0])
-    assert left is not None and right is not None
-    run.fact(
-        PointerTest(
-            site=node, left=run.short(left), right=run.short(right), asserted=asserted, guards_copy=guards_copy
+    unequal = isinstance(node.ops[0], ast.NotEq)
+    if not unequal and not isinstance(node.ops[0], ast.Eq):
+        return
+    if unequal == (run.negations % 2 == 0):
+        left, right = values[0].const, values[1].const
+        assert isinstance(left, Pointer) and isinstance(right, Pointer)
+        run.pointer_tests.append(
+            PointerTest(site=node, left=left.text, right=right.text, asserted=False, guards_copy=False)
         )
-    )
 
 
 def arm_of(run: Run, test: ast.expr) -> tuple[Arm, Arm]:
@@ -443,9 +436,8 @@ def arm_of(run: Run, test: ast.expr) -> tuple[Arm, Arm]:
             case ast.NotIn():
                 text, flipped = text.replace(" not in ", " in "), not flipped
     version = run.now.version
-    names = tuple(sorted({(n.id, version.get(n.id, 0)) for n in ast.walk(test) if isinstance(n, ast.Name)}))
-    calls = any(isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(test))
-    key = (text, names, run.loop if calls else ())
+    names = tuple([(name, version.get(name, 0)) for name in run.names_in(test)])
+    key = (text, names, run.loop if "(" in text else ())
     return Arm(key, not flipped), Arm(key, flipped)
 
 

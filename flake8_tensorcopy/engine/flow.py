@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from flake8_tensorcopy.engine import library, ops
@@ -19,7 +20,6 @@ from flake8_tensorcopy.engine.evaluate import (
     is_imported,
     item_key,
     operator,
-    pointer_fact,
     store_item,
     subscript_of,
 )
@@ -35,7 +35,7 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.run import LoopFrame, Run
-from flake8_tensorcopy.engine.source import Function, FunctionNode
+from flake8_tensorcopy.engine.source import STATE_DICT, Function, FunctionNode
 from flake8_tensorcopy.engine.state import State, join, join_all
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -66,7 +66,7 @@ def run_function(module: Module, function: Function) -> Run:
     if isinstance(node, ast.Module):
         _block(run, [item for item in node.body if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))])
     else:
-        if _no_grad_decorated(run, node):
+        if _no_grad_decorated(run, node) or _autograd_function(run):
             run.now.grad = False
         _bind_parameters(run, node)
         _block(run, node.body)
@@ -93,6 +93,14 @@ def _no_grad_decorated(run: Run, node: FunctionNode) -> bool:
         if is_imported(run, target) in ("torch.no_grad", "torch.inference_mode"):
             return True
     return False
+
+
+def _autograd_function(run: Run) -> bool:
+    """`forward` and `backward` of a torch.autograd.Function run with grad mode off."""
+    cls = run.function.cls
+    if cls is None or run.function.name not in ("forward", "backward", "setup_context", "vjp", "jvp"):
+        return False
+    return any((run.names.qualify(base) or "").endswith("autograd.Function") for base in cls.bases)
 
 
 def _bind_parameters(run: Run, node: FunctionNode) -> None:
@@ -180,6 +188,7 @@ def _dropped(run: Run, call: ast.Call, value: Value) -> None:
     """A call whose result nobody takes."""
     known = run.method_calls.get(call)
     if known is None or not isinstance(call.func, ast.Attribute):
+        _dropped_function(run, call)
         return
     base, name = known
     op = ops.method(name)
@@ -188,11 +197,9 @@ def _dropped(run: Run, call: ast.Call, value: Value) -> None:
     if any(keyword.arg in ("out", "inplace") for keyword in call.keywords):
         return
     obj = base.obj
-    if obj is None or obj.kind not in ("tensor", "unknown") or obj.refuted:
+    if obj is None or obj.refuted or any(ref.kind not in ("tensor", "unknown") for ref in base.refs):
         return
-    if any(ref.chain and ref.chain[-1].kind == "numpy" for ref in base.refs):
-        return
-    strict = run.evidence(obj, run.stmt)
+    strict = min(run.evidence_of(ref, run.stmt) for ref in base.refs)
     own = 2 if name in library.TENSOR_ONLY or (name == "clamp") else 0
     run.fact(
         DroppedResult(
@@ -204,6 +211,33 @@ def _dropped(run: Run, call: ast.Call, value: Value) -> None:
             views=op.result == "view",
             evidence=max(strict, own),
             receiver_evidence=strict,
+            probing=run.quiet > 0,
+        )
+    )
+
+
+def _dropped_function(run: Run, call: ast.Call) -> None:
+    """`torch.clamp(x, 0, 1)` as a statement, where torch has a form that writes."""
+    known = run.function_calls.get(call)
+    if known is None or not call.args:
+        return
+    op, short = known
+    functional = op.name.startswith("torch.nn.functional.") and (op.inplace_flag or op.out_keyword)
+    if op.writes or op.factory or not (functional or ops.method(short + "_") is not None):
+        return
+    first = evaluate(run, call.args[0])
+    if first.obj is None or run.evidence(first.obj, run.stmt) < 3 or op.result not in ("fresh", "maybe", "view"):
+        return
+    run.fact(
+        DroppedResult(
+            site=call,
+            receiver=run.short(call.args[0]),
+            op=short,
+            moves=False,
+            twin=True,
+            views=False,
+            evidence=3,
+            receiver_evidence=3,
             probing=run.quiet > 0,
         )
     )
@@ -322,17 +356,34 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
             run.logged[place] = set()
             run.moves[place] = (move, ref)
     run.now.bind(target.id, held)
-    _leaf_candidate(run, place, value, source, target.id)
+    _leaf_candidate(run, place, value, source, target.id, before)
     _note_rebinding(run, target.id, before, held, place, source)
 
 
-def _leaf_candidate(run: Run, place: Place, value: Value, source: ast.expr, name: str) -> None:
+def _leaf_candidate(
+    run: Run, place: Place, value: Value, source: ast.expr, name: str, before: Value | None
+) -> None:
     """`w = w - lr * w.grad`: wrong if `.grad` of the new value is read."""
     obj = value.obj
     if obj is None or obj.owner != "fresh" or obj.leaf or value.refs[0].place is not None:
         return
-    if f"{name}.grad" in run.text(source) and run.stmt is not None:
+    if run.stmt is not None and (f"{name}.grad" in run.text(source) or _from_gradient(obj, before)):
         run.leaf_candidates[place] = (run.stmt, name)
+
+
+def _from_gradient(obj: Obj, before: Value | None) -> bool:
+    """Whether a computed value has the gradient of what the name held before among its operands."""
+    held = {ref.obj for ref in before.refs} if before is not None else set()
+    pending, seen = [obj], set()
+    while pending and len(seen) < 40:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.slot == ".grad" and one.parent in held:
+            return True
+        pending.extend(one.source)
+    return False
 
 
 def _note_rebinding(run: Run, name: str, before: Value | None, held: Value, place: Place, source: ast.expr) -> None:
@@ -352,11 +403,11 @@ def _note_rebinding(run: Run, name: str, before: Value | None, held: Value, plac
         origin = "grad"
     else:
         return
-    names = {n.id for n in ast.walk(source) if isinstance(n, ast.Name)}
+    names = set(run.names_in(source))
     siblings = run.siblings.get(name, frozenset()) & names
     statement = run.stmt
     assert statement is not None
-    gradient = any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(source))
+    gradient = ".grad" in run.text(source)
     if not gradient:
         for used in names:
             value = run.now.env.get(used)
@@ -486,6 +537,8 @@ def _leaf_rebound(
     was = before.obj
     text = run.text(target)
     mentions = text in run.text(source)
+    if target.attr in run.module.survey.deleted:
+        return
     if was is not None and was.param and obj.kind == "module" and new.kind == "tensor" and new.made != "call":
         run.fact(LeafRebound(site=target, target=name, reason="parameter", expected=None, evidence=3))
         return
@@ -530,14 +583,30 @@ def _item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, valu
     new = value.obj
     if new is None or new.owner != "fresh" or new.leaf or value.refs[0].place is not None:
         return
-    if f"{name}.grad" not in run.text(source):
+    if f"{name}.grad" not in run.text(source) and not _from_item_gradient(new, obj):
         return
+    if run.stmt is not None:
+        run.item_candidates[(obj, key.split("]")[0])] = (run.stmt, name, run.loop, new)
     for ref in run.now.fields(obj).get(key, UNKNOWN).refs:
         if ref.place is not None and run.stmt is not None:
             run.leaf_candidates[ref.place] = (run.stmt, name)
     held = obj.data
     if isinstance(held, Value) and held.obj is not None and held.obj.leaf and run.stmt is not None:
         run.fact(LeafRebound(site=run.stmt, target=name, reason="method", expected=held.obj.node, evidence=3))
+
+
+def _from_item_gradient(new: Obj, container: Obj) -> bool:
+    """`for k, v in params.items(): params[k] = v - lr * v.grad`."""
+    pending, seen = [new], set()
+    while pending and len(seen) < 40:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.slot == ".grad" and one.parent is not None and one.parent.parent is container:
+            return True
+        pending.extend(one.source)
+    return False
 
 
 def _edit_snapshot(run: Run, target: ast.Subscript, ref: Ref, value: Value) -> None:
@@ -732,7 +801,7 @@ def _accumulated(run: Run, node: ast.Return, value: Value) -> None:
 def _if(run: Run, node: ast.If) -> None:
     run.use(evaluate(run, node.test), node.test, "test")
     run.finish()
-    _pointer_results(run, asserted=False, guards=_only_copies(node))
+    _pointer_results(run, asserted=False, guards=_only_copies(run, node))
     yes, no = arm_of(run, node.test)
     before = run.now
     arms = before.arms
@@ -755,15 +824,16 @@ def _if(run: Run, node: ast.If) -> None:
         run.now.arms = arms
 
 
-def _only_copies(node: ast.If) -> bool:
-    """The branch does nothing but copy or rebind: the test spares work."""
-    return not any(isinstance(item, (ast.Raise, ast.Assert, ast.Return)) for item in node.body)
+def _only_copies(run: Run, node: ast.If) -> bool:
+    """The branch copies: the test only spares work."""
+    if any(isinstance(item, (ast.Raise, ast.Assert)) for item in node.body):
+        return False
+    return any(word in run.text(item) for item in node.body for word in ("copy", "clone", "memmove", "contiguous"))
 
 
 def _pointer_results(run: Run, asserted: bool, guards: bool) -> None:
     for test in run.pointer_tests:
-        if isinstance(test.ops[0], ast.NotEq):
-            pointer_fact(run, test, asserted, guards)
+        run.fact(replace(test, asserted=asserted, guards_copy=guards))
     run.pointer_tests = []
 
 
@@ -781,6 +851,8 @@ def _refine(run: Run, test: ast.expr, taken: bool) -> None:
                 said = run.module.from_annotation(kind, Obj("unknown", ""))
                 if taken and said is not None and said.kind == "tensor":
                     value.obj.uses.append((3, None))
+                elif taken and said is not None and said.kind == "module":
+                    value.obj.kind, value.obj.cls = "module", said.cls
         case ast.Call(args=[ast.Name() as name]) if taken and is_imported(run, test.func) == "torch.is_tensor":
             value = run.now.env.get(name.id)
             if value is not None and value.obj is not None:
@@ -826,10 +898,15 @@ def _loop(run: Run, node: ast.For | ast.AsyncFor | ast.While, head: Callable[[],
     first_time = join_all([run.state, *frame.continues], run.entry_field)
     frame.continues = []
     final = first_time
-    if first_time is not None and (depth == 0 or (depth < MAX_LOOP_DEPTH and _changed(before, first_time))):
-        run.loop = (*outer, 2)
-        run.state = first_time.copy()
+    # A snapshot that is taken now and then is read in the pass after the one that trained.
+    passes = 3 if depth == 0 and run.function.features & STATE_DICT else 2
+    for again in range(2, passes + 1):
+        if final is None or not (depth == 0 or (depth < MAX_LOOP_DEPTH and _changed(before, final))):
+            break
+        run.loop = (*outer, again)
+        run.state = final.copy()
         run.now.arms = entry.arms
+        frame.continues = []
         head()
         _block(run, node.body)
         final = join_all([run.state, *frame.continues], run.entry_field)
@@ -1004,6 +1081,9 @@ def _delete(run: Run, node: ast.Delete) -> None:
     for target in node.targets:
         if isinstance(target, ast.Name):
             run.now.env.pop(target.id, None)
+        elif isinstance(target, ast.Attribute):
+            for ref in evaluate(run, target.value).refs:
+                run.now.set_field(ref.obj, "." + target.attr, UNKNOWN)
 
 
 def _function(run: Run, node: FunctionNode) -> None:
@@ -1093,7 +1173,7 @@ def _finish_run(run: Run) -> None:
     run.settle()
     for place, fact, was in run.rebindings:
         if not place.read:
-            run.fact(_with_evidence(fact, run.evidence(was.obj, fact.site)))
+            run.fact(replace(fact, evidence=run.evidence_of(was, fact.site)))
     for place, (move, ref) in run.moves.items():
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:
             host_scalar(run, move, ref, "logged")
@@ -1110,12 +1190,6 @@ def _finish_run(run: Run) -> None:
                     probing=False,
                 )
             )
-
-
-def _with_evidence(fact: DeadRebinding, evidence: int) -> DeadRebinding:
-    from dataclasses import replace
-
-    return replace(fact, evidence=evidence)
 
 
 __all__ = ["SNAPSHOT", "SharedWrite", "assign", "bind_target", "exclusive", "run_function"]

@@ -129,7 +129,7 @@ class Module:
         if cls is not None and attribute:
             found = self.table(cls).get(key)
             if found is not None and found.obj is not None:
-                return self._attribute(cls, key, found, obj, name, place)
+                return self._attribute(run, cls, key, found, obj, name, place)
             if found is not None and not found.refs and found.kind in ("number", "str"):
                 return found
         made = Obj("unknown", owner, parent=obj, key=name, slot=key)
@@ -137,13 +137,29 @@ class Module:
             made.kind, made.param, made.leaf = "tensor", True, True
         if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
             _copy_facts(obj.data.obj, made)
-        if not attribute and obj.data == "tensors":
+        if not attribute and obj.data in ("tensors", "indices"):
             made.kind = "tensor"
+            made.dtype = "int" if obj.data == "indices" else ""
+        if not attribute and obj.kind == "module":
+            made.kind = "module"
+            layers = obj.data[1] if isinstance(obj.data, tuple) and obj.data[0] == "layers" else []
+            if key[1:-1].isdigit() and int(key[1:-1]) < len(layers) and layers[int(key[1:-1])].obj is not None:
+                _copy_facts(layers[int(key[1:-1])].obj, made)
         if not attribute and isinstance(obj.data, ast.expr) and self.from_annotation(obj.data, made) is None:
             return NUMBER
         return Value((Ref(made, (), place),))
 
-    def _attribute(self, cls: Class, key: str, found: Value, obj: Obj, name: str, place: Place) -> Value:
+    def _held_modules(self, run: Run, cls: Class, trained: list[Obj], me: Obj) -> list[Obj]:
+        """The modules that an optimizer built in `__init__` moves, as this object's attributes hold them."""
+        found = []
+        for key, value in self.table(cls).items():
+            if value.obj in trained and not key.endswith("[]"):
+                held = run.field(me, key).obj
+                if held is not None:
+                    found.append(held)
+        return found
+
+    def _attribute(self, run: Run, cls: Class, key: str, found: Value, obj: Obj, name: str, place: Place) -> Value:
         was = found.obj
         assert was is not None
         made = Obj("unknown", "attribute", parent=obj, key=name, slot=key)
@@ -151,6 +167,8 @@ class Module:
         methods = cls.assigns.get(key[1:], set())
         if methods <= {"__init__"}:
             _copy_facts(was, made)
+            if was.kind == "optimizer" and isinstance(was.data, list):
+                made.data = self._held_modules(run, cls, was.data, obj)
             items = self.table(cls).get(key + "[]")
             if items is not None:
                 made.data = items

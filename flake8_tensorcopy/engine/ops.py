@@ -1,11 +1,12 @@
 """The op table: what each operation of torch does to storage, data and graph.
 
-The table is data: `ops.tsv` beside this module, written by `python -m flake8_tensorcopy.verify.optable` from torch's own
-schemas, its derivative formulas and execution, and stamped with the version of torch it was taken from.  This module only
-reads it.  torch is never imported.  The text is read at the first look-up and a row is parsed when it is asked for.
+The table is data: `ops.tsv` beside this module, written by `python -m flake8_tensorcopy.verify.optable` from torch's
+own schemas, its derivative formulas and execution, and stamped with the version of torch it was taken from.  This
+module only reads it.  torch is never imported.  The text is read at the first look-up and a row is parsed when it is
+asked for.
 
-Argument indices count positional parameters from 0; 0 is `self` in a method or property.  A name without a row, or with the
-result "other", is unknown: say nothing about it.
+Argument indices count positional parameters from 0; 0 is `self` in a method or property.  A name without a row, or with
+the result "other", is unknown: say nothing about it.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ class Op:
 
     many: int = 1
     """Tensors that come back: 1; n for a tuple of fixed length; -1 for a list or tuple whose length depends on the call
-    (`split`, `chunk`, `unbind`); 0 where one tensor or a tuple comes back, by the arguments (`max`, `median`, `unique`).
-    1 for results that are no tensors."""
+    (`split`, `chunk`, `unbind`); 0 where one tensor or a tuple comes back, by the arguments (`max`, `median`,
+    `unique`).  1 for results that are no tensors."""
 
     variadic: bool = False
     """Takes any number of tensors as separate arguments (`broadcast_tensors`, `meshgrid`, `atleast_2d`)."""

@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.facts import (
     LeafRebound,
     LostWrite,
     OverlappingWrite,
+    PointerTest,
     SharedWrite,
     StaleRead,
     StaleSnapshot,
@@ -105,9 +106,13 @@ class Run:
         self.closed_over: frozenset[str] = frozenset()
         self.places: list[tuple[Place, ast.stmt, dict[str, object]]] = []
         self.quiet = 0  # inside a test for an exception
-        self.pointer_tests: list[ast.Compare] = []
+        self.pointer_tests: list[PointerTest] = []
         self.written_here: list[tuple[ast.AST, Value, str]] = []
         self.method_calls: dict[ast.Call, tuple[Value, str]] = {}
+        self.function_calls: dict[ast.Call, tuple[ops.Op, str]] = {}
+        self.narrowed: set[ast.stmt | None] = set()
+        self.negations = 0
+        self.item_candidates: dict[tuple[Obj, str], tuple[ast.stmt, str, tuple[int, ...], Obj]] = {}
         self.siblings: dict[str, frozenset[str]] = {}
         self.rebindings: list[tuple[Place, DeadRebinding, Ref]] = []
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
@@ -123,6 +128,7 @@ class Run:
         self._entry: dict[tuple[Obj, str, int], Value] = {}
         self._globals: dict[str, Value] = {}
         self._texts: dict[ast.AST, str] = {}
+        self._names: dict[ast.AST, tuple[str, ...]] = {}
 
     # ----- names, fields, texts
 
@@ -141,6 +147,13 @@ class Run:
             else:
                 known = ast.unparse(node)
             self._texts[node] = known
+        return known
+
+    def names_in(self, node: ast.AST) -> tuple[str, ...]:
+        """The names that an expression mentions."""
+        known = self._names.get(node)
+        if known is None:
+            known = self._names[node] = tuple(sorted({n.id for n in ast.walk(node) if isinstance(n, ast.Name)}))
         return known
 
     def short(self, node: ast.AST) -> str:
@@ -219,7 +232,7 @@ class Run:
                 known = self.logged.get(ref.place)
                 if known is not None:
                     known.add(role)
-                if ref.obj.data == "state":
+                if ref.obj.data == "state" and role != "iterate":
                     self.loaded.add(ref.obj)
 
     def use_deep(self, value: Value, node: ast.AST, role: str) -> None:
@@ -243,10 +256,14 @@ class Run:
             obj = ref.obj
             if obj.kind == "iter" and isinstance(obj.data, tuple):
                 kind, parts = obj.data
-                if kind not in ("keys", "range"):
-                    for part_node, part in parts:
+                for part_node, part in parts:
+                    if kind in ("items", "values"):
+                        self.use_deep(part, node, "iterate")
+                    elif kind not in ("keys", "range"):
                         self.use_iterated(part, part_node)
-            elif obj.kind in ("list", "tuple", "iter", "dict"):
+            elif obj.kind == "dict":
+                continue
+            elif obj.kind in ("list", "tuple", "iter"):
                 self.use_deep(Value((ref,)), node, "iterate")
             else:
                 self.use(Value((ref,)), node, "iterate")
@@ -270,6 +287,7 @@ class Run:
 
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
+        self._item_gradient_read(ref, node)
         candidate = self.leaf_candidates.get(ref.place) if ref.place is not None else None
         if candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt or (
             candidate is not None and not ref.obj.leaf and self.loop
@@ -277,6 +295,26 @@ class Run:
             statement, name = candidate
             evidence = max(2, self.evidence(ref.obj, None))
             self.fact(LeafRebound(site=statement, target=name, reason="grad_read", expected=node, evidence=evidence))
+
+    def _item_gradient_read(self, ref: Ref, node: ast.AST) -> None:
+        """The same item, met again by the next pass of the outer loop under another value of its index."""
+        obj = ref.obj
+        if obj.parent is None or len(self.loop) < 2 or not obj.slot.startswith("["):
+            return
+        known = self.item_candidates.get((obj.parent, obj.slot.split("]")[0]))
+        if known is None:
+            return
+        statement, name, loop, new = known
+        if loop[:-1] != self.loop[:-1] and not new.leaf:
+            self.fact(LeafRebound(site=statement, target=name, reason="grad_read", expected=node, evidence=2))
+
+    def is_storage(self, node: ast.expr) -> bool:
+        """`x.untyped_storage()`: its address is the right one to compare."""
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and "storage" in node.func.attr
+
+    def evidence_of(self, ref: Ref, statement: ast.AST | None) -> int:
+        """The same for a reference: the live values of a module are tensors."""
+        return 3 if ref.kind == "tensor" else self.module.evidence(ref.obj, statement)
 
     def stored_host(self, value: Value, node: ast.AST) -> None:
         """The value is kept in a list."""
@@ -402,7 +440,7 @@ class Run:
         if copied is None or obj.made in ("", "call"):
             return
         index = obj.data if obj.made == "index" else None
-        evidence = self.evidence(copied.obj, self.stmt)
+        evidence = max(self.evidence_of(copied, self.stmt), self.evidence(obj, self.stmt))
         if obj.made == "index":
             evidence = max(evidence, 1)
         self.fact(

@@ -72,6 +72,7 @@ class Survey:
     all: list[Function]
     units: list[tuple[int, int]]  # line ranges that can be parsed alone: functions, top-level statements
     too_deep: tuple[str, int] | None = None
+    deleted: set[str] = field(default_factory=set)  # attributes that some `del x.name` removes
 
 
 def first_line(node: ast.stmt) -> int:
@@ -184,6 +185,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     owner.calls.add(node.func.attr)
                 elif isinstance(node.func, ast.Name):
                     owner.calls.add(node.func.id)
+                    if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
+                        result.deleted.add(str(node.args[1].value))
                 for keyword in node.keywords:
                     if keyword.arg in ("out", "inplace"):
                         features |= WRITE
@@ -206,6 +209,12 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= SHARE
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 owner.inner.append(node)
+            case ast.Delete():
+                for target in node.targets:
+                    if isinstance(target, ast.Attribute):
+                        result.deleted.add(target.attr)
+                    elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+                        result.deleted.add(str(target.slice.value))
             case ast.Import() | ast.ImportFrom():
                 result.names.add(node)
                 continue

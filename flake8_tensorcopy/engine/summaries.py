@@ -77,12 +77,17 @@ def _summarise(run: Run) -> Summary:
         target = _target(write.ref.obj, index)
         if target is None:
             continue
+        training = write.how == "training"
+        if write.ref.obj.param and any(slot.endswith(")]") for slot in target.slots):
+            # One parameter after the other: for the caller, the module is trained.
+            cut = next(i for i, slot in enumerate(target.slots) if slot.endswith(")]"))
+            target, training = Target(target.argument, target.slots[:cut]), True
         chain = tuple(link for link in write.ref.chain if link.op != "=")
         mark = (target, tuple((link.kind, link.op, id(link.node)) for link in chain), write.op, write.node)
         if mark in seen or len(summary.effects) >= MAX_EFFECTS:
             continue
         seen.add(mark)
-        summary.effects.append(Effect(target, chain, write.op, write.how == "training", write.inner or write.node))
+        summary.effects.append(Effect(target, chain, write.op, training, write.inner or write.node))
     for obj, key in run.rebinds:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:

@@ -210,6 +210,12 @@ class Write:
         return f"<{self.op} via {self.ref.place!r} line {getattr(self.node, 'lineno', '?')}>"
 
 
+class Pointer(NamedTuple):
+    """What `x.data_ptr()` gave: the number that is compared to prove that nothing is shared."""
+
+    text: str
+
+
 class Value:
     """What an expression may be: a small set of references, or a thing without storage."""
 

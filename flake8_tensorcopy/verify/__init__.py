@@ -1,1 +1,1 @@
-"""Proof by execution: the only part of the project that imports torch, and only inside functions that are called for it."""
+"""Proof by execution: the only part of the project that imports torch, and only when it is called for it."""

@@ -4,14 +4,16 @@ Three sources, none of them a list of what ops mean:
 
 - the schemas of `torch._C._jit_get_all_schemas()`: parameters, alias annotations, out overloads, and the tag
   `inplace_view`;
-- `torchgen/packaged/autograd/derivatives.yaml`: which formulas read the result or an argument;
-- execution: every name is called in every way the generator can find (arguments are found by trying typical ones by type
-  and name of the parameter, then each option is moved off its default, then all is repeated on other layouts and dtypes),
-  and what happened to storage, version counter and graph is written down.
+- `torchgen/packaged/autograd/derivatives.yaml`: which formulas read the result;
+- execution: every name is called in every way the generator can find (arguments are found by trying typical ones by
+  type and name of the parameter, then each option is moved off its default, then all is repeated on other layouts and
+  dtypes), and what happened to storage, version counter and graph is written down.
 
-Where a schema and execution contradict each other the generation fails.  Names that cannot be called here and whose schema
-does not settle them are "other", and are printed.  The only tables kept by hand are recipes: how to call an op whose
-arguments cannot be found by trying.
+Where a source promises what execution never showed, the generation fails.  Names that cannot be called here and whose
+schema does not settle them are "other", and are printed with everything else that a reader should judge.  The only
+tables kept by hand are recipes: how to call an op whose arguments cannot be found by trying.
+
+Bad arguments can crash torch, so the work is done in forked processes: POSIX only.  The CPU build of torch suffices.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -43,10 +45,11 @@ FUNCTION_MODULES: Final = ("torch", "torch.nn.functional", "torch.linalg", "torc
 # Schemas name the ops of a submodule with a prefix.
 SCHEMA_PREFIX: Final = {"torch.linalg": "linalg_", "torch.special": "special_", "torch.fft": "fft_"}
 
-# ---------------------------------------------------------------------------------------------- recipes: how to call what
+# -------------------------------------------------------------------------------------------- recipes: how to call what
 
-# Arguments by trying cannot be found for these.  Each entry is one or more argument lists, read as Python with `torch`, the
-# symbols of `SHAPES` and the names of `SPECIAL`; a method's list leaves out self, which is `m` unless `self=` is given.
+# Arguments cannot be found by trying for these, or not the telling ones.  Each entry is one or more argument lists,
+# read as Python with `torch`, the symbols of `SHAPES` and the names of `SPECIAL`; a method's list leaves out self,
+# which is `m` unless `self=` is given.
 CLAMPS: Final = ("0.2, 0.7", "0.2", "None, 0.7", "n", "n, o", "None, o", "min=0.2", "max=0.7", "min=n", "max=o")
 POOL_1D: Final = ("seq, 2", "seq, 1", "seq, 2, return_indices=True")
 POOL_2D: Final = ("im, 2", "im, 1", "im, 2, stride=1", "im, 2, return_indices=True")
@@ -137,8 +140,15 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.dequantize": ("quantized", "m"),
     "torch.dsmm": ("sp, n",),
     "torch.einsum": (
-        "'ij,jk->ik', m, n", "'ij->ij', m", "'ij->ji', m", "'ij->', m", "'ii->i', m", "'bij,bjk->bik', b, c",
-        "'i,j->ij', v, w", "'ij,ij->ij', m, n", "'ij->i', m",
+        "'ij,jk->ik', m, n",
+        "'ij->ij', m",
+        "'ij->ji', m",
+        "'ij->', m",
+        "'ii->i', m",
+        "'bij,bjk->bik', b, c",
+        "'i,j->ij', v, w",
+        "'ij,ij->ij', m, n",
+        "'ij->i', m",
     ),
     "torch.embedding_bag": ("table, i, offsets", "table, i, offsets, False, 1"),
     "torch.empty_quantized": ("[3, 3], quantized",),
@@ -164,7 +174,10 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.linalg.tensorinv": ("square4, 2",),
     "torch.linalg.tensorsolve": ("square4, m22",),
     "torch.lobpcg": ("spd9, k=1",),
-    "torch.lstm": tuple(text.replace("h0", "[h0, c0]").replace("wih", "wih4").replace("whh", "whh4").replace("bih", "bias20") for text in RNN),
+    "torch.lstm": tuple(
+        text.replace("h0", "[h0, c0]").replace("wih", "wih4").replace("whh", "whh4").replace("bih", "bias20")
+        for text in RNN
+    ),
     "torch.lstm_cell": ("m, [n, o], gate4, gate4, bias12, bias12",),
     "torch.lu": ("spd", "b", "spd, get_infos=True"),
     "torch.lu_solve": ("m, lu, pivots",),
@@ -223,7 +236,12 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "torch.nn.functional.layer_norm": ("m, [3]", "im, [6]", "m, [3], v, w", "m, [3], v"),
     "torch.nn.functional.group_norm": ("im, 2", "im, 2, wn, bn", "im, 2, wn"),
-    "torch.nn.functional.instance_norm": ("im", "im, mean, var", "im, None, None, wn, bn", "im, mean, var, wn, bn, False"),
+    "torch.nn.functional.instance_norm": (
+        "im",
+        "im, mean, var",
+        "im, None, None, wn, bn",
+        "im, mean, var, wn, bn, False",
+    ),
     "torch.nn.functional.rms_norm": ("m, [3]", "m, [3], v", "im, [6]"),
     "torch.nn.functional.linear": ("m, n", "m, n, v", "b, n", "v, n"),
     "torch.nn.functional.conv1d": ("seq, k1", "seq, k1, four", "seq, k1, padding='same'", "seq, k1, stride=2"),
@@ -232,15 +250,37 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.nn.functional.conv3d": ("vol, k3", "vol, k3, four"),
     "torch.nn.functional.conv_transpose3d": ("vol, k3", "vol, k3, four"),
     "torch.nn.functional.cross_entropy": (
-        "m, i", "m, n", "m, i, weight=v", "m, i, reduction='none'", "m, i, reduction='sum'", "m, i, label_smoothing=0.1",
+        "m, i",
+        "m, n",
+        "m, i, weight=v",
+        "m, i, reduction='none'",
+        "m, i, reduction='sum'",
+        "m, i, label_smoothing=0.1",
     ),
     "torch.nn.functional.ctc_loss": ("logp, labels, [4, 4], [2, 2]", "logp, labels, len4, len2"),
     "torch.nn.functional.dropout": (
-        "m", "m, 0.0", "m, 0.5, False", "m, training=False", "b", "v", "m, 1.0", "m, p=0.0", "s",
+        "m",
+        "m, 0.0",
+        "m, 0.5, False",
+        "m, training=False",
+        "b",
+        "v",
+        "m, 1.0",
+        "m, p=0.0",
+        "s",
     ),
-    "torch.nn.functional.embedding": ("i, m", "j, m", "i, m, padding_idx=0", "i, m, max_norm=10.0", "i, m, max_norm=0.1"),
+    "torch.nn.functional.embedding": (
+        "i, m",
+        "j, m",
+        "i, m, padding_idx=0",
+        "i, m, max_norm=10.0",
+        "i, m, max_norm=0.1",
+    ),
     "torch.nn.functional.embedding_bag": (
-        "i, table, offsets", "j, table", "i, table, offsets, mode='sum'", "i, table, offsets, max_norm=0.1",
+        "i, table, offsets",
+        "j, table",
+        "i, table, offsets, mode='sum'",
+        "i, table, offsets, max_norm=0.1",
     ),
     "torch.nn.functional.fold": ("folded, [3, 3], 2", "folded, [3, 3], [2, 2]"),
     "torch.nn.functional.fractional_max_pool2d": (*FRACTIONAL_2D, "im, 2, 3, return_indices=True"),
@@ -248,7 +288,12 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.nn.functional.fractional_max_pool3d": (*FRACTIONAL_3D, "vol, 2, 2, return_indices=True"),
     "torch.nn.functional.fractional_max_pool3d_with_indices": FRACTIONAL_3D,
     "torch.nn.functional.grid_sample": ("im, grid", "im, grid, 'nearest'", "im, grid, align_corners=True"),
-    "torch.nn.functional.interpolate": (*UPSAMPLE, "im, 6, mode='bilinear'", "seq, 6", "im, scale_factor=2, mode='bicubic'"),
+    "torch.nn.functional.interpolate": (
+        *UPSAMPLE,
+        "im, 6, mode='bilinear'",
+        "seq, 6",
+        "im, scale_factor=2, mode='bicubic'",
+    ),
     "torch.nn.functional.lp_pool1d": ("seq, 2, 2", "seq, 2, 1"),
     "torch.nn.functional.lp_pool2d": ("im, 2, 2", "im, 2, 1"),
     "torch.nn.functional.lp_pool3d": ("vol, 2, 2", "vol, 2, 1"),
@@ -274,7 +319,7 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.nn.functional.upsample_nearest": UPSAMPLE,
 }
 
-# -------------------------------------------------------------------------------------------------------------- the inputs
+# ----------------------------------------------------------------------------------------------------------- the inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +385,7 @@ SHAPES: Final[dict[str, tuple[int, ...]]] = {
     "unpool2": (2, 4, 3, 3),
     "unpool3": (2, 4, 2, 2, 2),
 }
+SEEDS: Final = {name: seed for seed, name in enumerate(sorted(SHAPES))}
 LAYOUTS: Final = ("plain", "transposed", "expanded", "stepped", "double", "int", "bool", "complex")
 # Tried on the first calls only: a cast to such a type is a no-op for them alone.
 MORE_LAYOUTS: Final = (
@@ -380,7 +426,7 @@ class Inputs:
     def _strided(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         import torch
 
-        generator = torch.Generator().manual_seed(sorted(SHAPES).index(name))
+        generator = torch.Generator().manual_seed(SEEDS[name])
 
         def rand(*size: int) -> torch.Tensor:
             return torch.rand(size, generator=generator) * 0.8 + 0.1
@@ -441,7 +487,8 @@ def special(name: str) -> Any:
         case "quantized":
             return torch.quantize_per_tensor(torch.rand(3, 3), 0.1, 0, torch.quint8)
         case "perchannel":
-            return torch.quantize_per_channel(torch.rand(3, 3), torch.full((3,), 0.1), torch.zeros(3).long(), 0, torch.quint8)
+            scales, zeros = torch.full((3,), 0.1), torch.zeros(3).long()
+            return torch.quantize_per_channel(torch.rand(3, 3), scales, zeros, 0, torch.quint8)
         case "csc":
             return torch.eye(3).to_sparse_csc()
         case "sp2":
@@ -500,7 +547,7 @@ def special(name: str) -> Any:
             raise KeyError(name)
 
 
-# ---------------------------------------------------------------------------------------------------------- what is called
+# ------------------------------------------------------------------------------------------------------- what is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -648,7 +695,7 @@ def _python_kind(note: str, name: str, default: Any) -> str:
         return "bool"
     if isinstance(default, float) or note == "float":
         return "float"
-    if "Tensor" in note and "tensor" not in ("int", "float"):
+    if "Tensor" in note:
         return "tensor"
     if isinstance(default, int) or note in ("int", "Optional[int]", "int | None"):
         return "int"
@@ -676,7 +723,7 @@ def _schemas() -> dict[str, list[Any]]:
 
 
 def _qualified(schema: Any) -> str:
-    return schema.name + ("." + schema.overload_name if schema.overload_name else "")
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
 
 
 def _dispatched(schema: Any) -> bool:
@@ -691,10 +738,11 @@ def _is_out(schema: Any) -> bool:
     return any(a.kwarg_only and a.alias_info is not None and a.alias_info.is_write for a in schema.arguments)
 
 
-def targets() -> list[Target]:
+@cache
+def targets() -> tuple[Target, ...]:
     """Everything the table has a row for, sorted by name."""
     found = [*_methods(), *_functions()]
-    return sorted(found, key=lambda target: target.name)
+    return tuple(sorted(found, key=lambda target: target.name))
 
 
 def _methods() -> Iterator[Target]:
@@ -719,9 +767,7 @@ def _methods() -> Iterator[Target]:
             yield Target("Tensor." + name, "method", _bound(name), schemas, signatures)
         else:
             schemas = tuple(
-                s
-                for s in _schemas().get(name, ())
-                if len(s.arguments) == 1 and str(s.arguments[0].type) == "Tensor"
+                s for s in _schemas().get(name, ()) if len(s.arguments) == 1 and str(s.arguments[0].type) == "Tensor"
             )
             yield Target("Tensor." + name, "property", _attribute(name), schemas, ((Param("self", "tensor", True),),))
 
@@ -767,15 +813,15 @@ def _function(module_name: str, name: str, member: Callable[..., Any]) -> Target
 
 def takes_or_returns_tensors(module_name: str, name: str, member: Any) -> bool:
     """Whether a public member of a module is an op: torch lets tensors override it, a schema of its name speaks of
-    tensors, or its annotation returns one."""
+    tensors, or its annotations do."""
     if not callable(member) or isinstance(member, type):
         return False
     if member in _overridable(module_name):
         return True
     if isinstance(member, types.FunctionType):
         # Python functions imported from elsewhere are helpers.
-        note = str(getattr(member, "__annotations__", {}).get("return", ""))
-        return "Tensor" in note or (member.__module__ == "torch.nn.functional" and "input" in _parameter_names(member))
+        notes = getattr(member, "__annotations__", {}).values()
+        return "Tensor" in " ".join(map(str, notes)) or (member.__module__ == "torch.nn.functional" and "input" in _parameter_names(member))
     if module_name == "torch" and name in _stubbed():
         return True
     bare = SCHEMA_PREFIX.get(module_name, "") + name
@@ -814,7 +860,7 @@ def _stubbed() -> frozenset[str]:
     return frozenset(re.findall(r"^def (\w+)\((?:[^()]|\([^()]*\))*\) -> Tensor:", text, re.M))
 
 
-# ----------------------------------------------------------------------------------------------------- finding arguments
+# ---------------------------------------------------------------------------------------------------- finding arguments
 
 INTS: Final = (0, 1, 2, 3, -1)
 SCALARS: Final = (0.5, 2, 1.0)
@@ -958,8 +1004,8 @@ def _from_recipe(text: str, target: Target) -> list[Call]:
 
 SPECIAL: Final = (
     "i", "j", "k", "kv", "z", "spd", "sp", "csr", "array", "buffer", "quantized", "withgrad", "perchannel", "csc",
-    "sp2", "repeated", "nested", "loss", "leaf", "spectrum", "lu", "pivots", "labels", "len4", "len2", "offsets", "mean",
-    "var", "scales", "zeros", "lengths", "rows", "pointers", "pairs", "places1", "places2", "places3", "spd9",
+    "sp2", "repeated", "nested", "loss", "leaf", "spectrum", "lu", "pivots", "labels", "len4", "len2", "offsets",
+    "mean", "var", "scales", "zeros", "lengths", "rows", "pointers", "pairs", "places1", "places2", "places3", "spd9",
 )  # fmt: skip
 
 
@@ -993,7 +1039,7 @@ def run(target: Target, call: Call, inputs: Inputs) -> Ran | None:
         return None
 
 
-# ------------------------------------------------------------------------------------------------------------- observing
+# ------------------------------------------------------------------------------------------------------------ observing
 
 
 @dataclass(slots=True)
@@ -1032,6 +1078,8 @@ class Graphed:
 
     call: Call
     attached: bool
+    backward: bool = False
+    """Backward ran at all; without that nothing is known of what it kept."""
     saves_output: bool = False
     saves: frozenset[int] = frozenset()
     forbids: bool = False
@@ -1096,13 +1144,12 @@ def self_overlapping(tensor: Any) -> bool:
 
     if not isinstance(tensor, torch.Tensor) or tensor.is_nested or tensor.layout != torch.strided or not tensor.numel():
         return False
-    offsets = torch.zeros((), dtype=torch.int64)
+    if tensor.is_contiguous():
+        return False
+    offsets = [0]
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
-        offsets = offsets.unsqueeze(-1) + torch.arange(size) * stride
-    return offsets.unique().numel() < tensor.numel()
-
-
-HOST: Final = (bool, int, float, complex, str)
+        offsets = [offset + index * stride for offset in offsets for index in range(size)]
+    return len(set(offsets)) < len(offsets)
 
 
 def kind_of(value: Any) -> str:
@@ -1187,7 +1234,7 @@ def observe(target: Target, call: Call, layout: str) -> Seen | None:
     seen.outputs = len(outputs)
     seen.listed = isinstance(result, (list, tuple)) and not hasattr(result, "_fields")
     first = outputs[0]
-    seen.hollow = all(not getattr(o, "is_nested", False) and o.size == 0 if isinstance(o, numpy.ndarray) else not o.numel() for o in outputs)
+    seen.hollow = not any(o.size if isinstance(o, numpy.ndarray) else o.numel() for o in outputs)
     after = [memory(o) for o in outputs]
     shared, partly = set(), set()
     for k, ranges in enumerate(held):
@@ -1233,7 +1280,8 @@ def graph(target: Target, call: Call) -> Graphed | None:
     given = [t for value in (*args, *kwargs.values()) for t in flat(value) if isinstance(t, torch.Tensor)]
     report.full = all(t.requires_grad or not (t.is_floating_point() or t.is_complex()) for t in given)
     report.grads = sum(t.requires_grad for t in given)
-    if not _backward(outputs, leaves):
+    report.backward = _backward(outputs, leaves)
+    if not report.backward:
         return report
     inside = [memory(t) for value in args for t in flat(value)]
     # An argument that the op wrote, or that the result shares, cannot be told from the result.
@@ -1268,9 +1316,7 @@ def _backward(outputs: list[Any], leaves: list[Any]) -> bool:
 
     ends = [o for o in outputs if o.requires_grad]
     try:
-        torch.autograd.grad(
-            ends, leaves, [torch.ones_like(o) for o in ends], allow_unused=True
-        )
+        torch.autograd.grad(ends, leaves, [torch.ones_like(o) for o in ends], allow_unused=True)
     except Exception:
         return False
     return True
@@ -1306,7 +1352,7 @@ def _forbids(outputs: list[Any]) -> bool:
     return False
 
 
-# -------------------------------------------------------------------------------------------------------------- deciding
+# ------------------------------------------------------------------------------------------------------------- deciding
 
 
 @cache
@@ -1359,7 +1405,8 @@ def decide(target: Target) -> Decision:
     kinds = {s.kind for s in seen}
     if target.form == "function":
         op = replace(op, out_keyword=takes_out(target, [call for call in calls if call.minimal]))
-    op = replace(op, random=any(s.draws for s in seen) and all(s.draws or s.hollow for s in seen), **{k: v for k, v in _parameters(target).items() if k != "out_keyword"})
+    op = replace(op, random=any(s.draws for s in seen) and all(s.draws or s.hollow for s in seen))
+    op = replace(op, **_inplace(target))
     writes = frozenset.intersection(*(s.written for s in seen))
     op = replace(op, writes=tuple(sorted(writes - _views_in_place(target))))
     ever = frozenset[int]().union(*(s.written for s in seen))
@@ -1370,8 +1417,8 @@ def decide(target: Target) -> Decision:
         kinds = {"tensor"}
     if kinds == {"none"} and target.form == "property":
         return Decision(op, ["None for a fresh tensor, which says nothing"])
-    if kinds == {"host"} or kinds == {"none"}:
-        (kind,) = kinds
+    if kinds in ({"host"}, {"none"}):
+        kind: ops.Result = "host" if kinds == {"host"} else "none"
         op = replace(op, result=kind, detaches=kind == "host" and any(s.tensors for s in seen))
         return Decision(check(target, op, ever, notes), notes)
     if not kinds <= {"tensor", "array"} or len(kinds) > 1:
@@ -1396,6 +1443,7 @@ def decide(target: Target) -> Decision:
     attached = [g for g in graphs if g.attached]
     if graphs:
         op = replace(op, detaches=not attached)
+    attached = [g for g in attached if g.backward]
     if attached:
         op = replace(op, saves_output=all(g.saves_output for g in attached))
         _check_formulas(target, op, any(g.saves_output for g in attached))
@@ -1427,14 +1475,18 @@ def _shapes(call: Call) -> list[tuple[int, ...]]:
 
 def _has_dims(seen: list[Seen]) -> bool:
     """Whether some call had an argument with dimensions, so that a result without them says something."""
-    return any(
-        name not in SHAPES or SHAPES[name] for s in seen for name in _symbols(s.call.args)
-    )
+    return any(name not in SHAPES or SHAPES[name] for s in seen for name in _symbols(s.call.args))
+
+
+def _repeats(call: Call) -> bool:
+    """Whether one tensor is passed twice, so that its positions cannot be told apart."""
+    names = _symbols(call.args)
+    return len(names) > len(set(names))
 
 
 def _saved(attached: list[Graphed]) -> tuple[int, ...]:
-    """Arguments kept by every call in which the most tensors require grad, and all that can."""
-    whole = [g for g in attached if g.full]
+    """Arguments kept by every call in which the most tensors require grad; options off their defaults left out."""
+    whole = [g for g in attached if g.full and g.call.minimal and not _repeats(g.call)]
     most = max((g.grads for g in whole), default=0)
     richest = [g.saves for g in whole if g.grads == most]
     return tuple(sorted(frozenset.intersection(*richest))) if richest else ()
@@ -1482,25 +1534,18 @@ def _check_formulas(target: Target, op: Op, ever: bool) -> None:
         return
     if op.saves_output and not any(reads):
         raise Contradiction("backward minds a write to the result, no formula reads it")
-    if all(reads) and not ever:
+    # Of several outputs, the one that is read may be the indices: those are no differentiable result.
+    if all(reads) and not ever and op.many == 1:
         raise Contradiction("every formula reads the result, backward never minded a write to it")
 
 
-def _parameters(target: Target) -> dict[str, Any]:
-    """The columns that come from the parameters alone."""
-    positions = [
-        -1 if p.keyword_only else k
-        for params in target.signatures
-        for k, p in enumerate(params)
-        if p.name == "inplace" and p.kind == "bool"
-    ]
-    # Many aten ops have an out overload that the Python binding does not show: see `takes_out`.
-    out = target.form == "function" and any(_is_out(s) for s in target.schemas)
-    return {
-        "inplace_flag": bool(positions),
-        "inplace_position": positions[0] if positions else -1,
-        "out_keyword": out,
-    }
+def _inplace(target: Target) -> dict[str, Any]:
+    """`inplace_flag` and `inplace_position`, from the parameters."""
+    for params in target.signatures:
+        for k, param in enumerate(params):
+            if param.name == "inplace" and param.kind == "bool":
+                return {"inplace_flag": True, "inplace_position": -1 if param.keyword_only else k}
+    return {}
 
 
 def _variadic_position(target: Target, seen: list[Seen]) -> int:
@@ -1539,11 +1584,11 @@ def _views_in_place(target: Target) -> frozenset[int]:
     """{0} if torch tags the op as one that changes metadata only."""
     import torch
 
-    tagged = [
-        torch.Tag.inplace_view in getattr(getattr(torch.ops.aten, s.name.removeprefix("aten::")), s.overload_name or "default").tags
-        for s in target.schemas
-        if not _is_out(s) and _dispatched(s) and s.arguments
-    ]
+    tagged = []
+    for schema in target.schemas:
+        if not _is_out(schema) and _dispatched(schema):
+            packet = getattr(torch.ops.aten, schema.name.removeprefix("aten::"))
+            tagged.append(torch.Tag.inplace_view in getattr(packet, schema.overload_name or "default").tags)
     if tagged and any(tagged) and not all(tagged):
         raise Contradiction(f"{target.name}: inplace_view on some overloads only")
     return frozenset({0}) if tagged and all(tagged) else frozenset()
@@ -1600,15 +1645,15 @@ def said(target: Target) -> list[Said]:
 def check(target: Target, op: Op, ever: frozenset[int], notes: list[str]) -> Op:
     """The row that execution gave, held against the schemas; `ever` are the arguments that some call wrote.
 
-    Execution has the last word where it saw what a schema leaves out.  Raises `Contradiction` where a schema promises what
-    no call showed, or where overloads differ and execution did not find the difference.
+    Execution has the last word where it saw what a schema leaves out.  Raises `Contradiction` where a schema promises
+    sharing that no call showed, or where overloads differ and execution did not find the difference.
     """
     overloads = said(target)
     if not overloads:
         return op
     shared = {overload.shares for overload in overloads}
     if len(shared) > 1 and op.result != "maybe":
-        raise Contradiction(f"overloads alias {sorted(map(sorted, shared))}, and execution found {op.result}, not maybe")
+        raise Contradiction(f"overloads alias {sorted(map(sorted, shared))}, execution found {op.result}, not maybe")
     if frozenset() not in shared and op.result == "fresh":
         raise Contradiction(f"overloads alias {sorted(map(sorted, shared))}, execution saw no sharing")
     if len({overload.writes for overload in overloads}) > 1:
@@ -1616,7 +1661,8 @@ def check(target: Target, op: Op, ever: frozenset[int], notes: list[str]) -> Op:
     metadata = _views_in_place(target)
     for position in sorted(overloads[0].writes - metadata - set(op.writes)):
         # torch annotates `requires_grad_` and `retain_grad` as writes, and `dropout_` without its condition.
-        notes.append(f"the schema writes {position}, execution did so " + ("in some calls" if position in ever else "never"))
+        how_often = "in some calls" if position in ever else "never"
+        notes.append(f"the schema writes {position}, execution did so {how_often}")
     for position in sorted(set(op.writes) - overloads[0].writes):
         raise Contradiction(f"execution wrote {position}, the schemas do not say so")
     may_share = overloads[0].writes.union(*shared)
@@ -1630,7 +1676,7 @@ def check(target: Target, op: Op, ever: frozenset[int], notes: list[str]) -> Op:
 
 def _undecided(target: Target, why: str) -> Decision:
     """A name that could not be called: what its schemas say, as far as they are certain."""
-    op = Op(target.name, target.form, "other", **_parameters(target))
+    op = Op(target.name, target.form, "other", **_inplace(target))
     overloads = said(target)
     tensors = [sum(r == "Tensor" for r in overload.returns) for overload in overloads]
     shares = {overload.shares for overload in overloads}
@@ -1646,7 +1692,7 @@ def _undecided(target: Target, why: str) -> Decision:
     return Decision(op, [why])
 
 
-def answers(batch: list[Target]) -> list[Decision | str]:
+def answers(batch: Sequence[Target]) -> list[Decision | str]:
     """`decide` for each target, in child processes, which bad arguments may crash: then a sentence instead."""
     found: list[Decision | str] = []
     while len(found) < len(batch):
@@ -1659,7 +1705,7 @@ def answers(batch: list[Target]) -> list[Decision | str]:
     return found
 
 
-def _in_child(batch: list[Target]) -> tuple[list[Decision | str], int]:
+def _in_child(batch: Sequence[Target]) -> tuple[list[Decision | str], int]:
     import os
     import pickle
     import signal
@@ -1695,26 +1741,33 @@ def _in_child(batch: list[Target]) -> tuple[list[Decision | str], int]:
     return found, os.waitpid(pid, 0)[1]
 
 
+def _batch(start: int) -> list[Decision | str]:
+    return answers(targets()[start : start + BATCH])
+
+
 def build(log: Callable[[str], None] = print) -> str:
     """The text of the table."""
+    import multiprocessing
+
     import torch
 
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
     rows = []
     failures = []
-    every = targets()
-    for start in range(0, len(every), BATCH):
-        batch = every[start : start + BATCH]
-        for target, answer in zip(batch, answers(batch), strict=True):
-            if isinstance(answer, str) and answer.startswith("Traceback"):
-                raise RuntimeError(f"{target.name}: {answer}")
-            if isinstance(answer, str):
-                failures.append(f"{target.name}: {answer}")
-                continue
-            for note in answer.notes:
-                log(f"{target.name}: {note}")
-            rows.append(ops.render(answer.op))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.set_num_threads(1)
+        starts = range(0, len(targets()), BATCH)
+        with multiprocessing.get_context("fork").Pool(multiprocessing.cpu_count()) as pool:
+            found = [answer for batch in pool.imap(_batch, starts) for answer in batch]
+    for target, answer in zip(targets(), found, strict=True):
+        if isinstance(answer, str) and answer.startswith("Traceback"):
+            raise RuntimeError(f"{target.name}: {answer}")
+        if isinstance(answer, str):
+            failures.append(f"{target.name}: {answer}")
+            continue
+        for note in answer.notes:
+            log(f"{target.name}: {note}")
+        rows.append(ops.render(answer.op))
     for failure in failures:
         log(failure)
     if failures:
@@ -1734,9 +1787,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         TABLE.write_text(text, encoding="utf-8")
         return 0
     old = TABLE.read_text(encoding="utf-8")
-    sys.stdout.writelines(
-        difflib.unified_diff(old.splitlines(True), text.splitlines(True), str(TABLE), "torch", n=0)
-    )
+    sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), text.splitlines(True), str(TABLE), "torch", n=0))
     return int(old != text)
 
 
