@@ -79,6 +79,12 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
                     how = f"`{region.code(fact.source)}` on line {region.line(fact.source)} made no copy"
                 message = f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {how}, and `{fact.reader}` is read on line {line}"
                 yield Finding(where, "TSC101", message, fact.steps(region))
+            case StaleRead(link="alias", certain=False, together=True, activation=False) if fact.evidence >= 2:
+                message = (
+                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` where both are one tensor, and "
+                    f"`{fact.reader}` is read on line {region.line(fact.read)}"
+                )
+                yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
             case JoinedWrite() if fact.evidence >= 1:
                 message = (
                     f"`{fact.op}` on `{fact.writer}` also changes `{fact.kept}` on the branch where both are one tensor"

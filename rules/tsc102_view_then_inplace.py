@@ -90,7 +90,9 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
                     f"and `{fact.reader}` is read on line {line}"
                 )
                 yield Finding(where, "TSC102", message, fact.steps(region))
-            case StaleRead(writer_derived=True, reader_derived=False, compared=True) if fact.owner != "fresh":
+            case StaleRead(writer_derived=True, reader_derived=False) if fact.owner != "fresh" and (
+                fact.compared or (fact.together and fact.role in ("operand", "return"))
+            ):
                 message = (
                     f"{fact.verb} on `{fact.writer}`, a view of `{fact.reader}`, changes `{fact.reader}` itself, which is "
                     f"read on line {line} as the value before"

@@ -77,9 +77,12 @@ from flake8_tensorcopy.engine.region import Region
 
 def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
     for fact in facts:
-        if not fact.activation or fact.link != "alias" or not fact.certain or fact.role in ("bind", "test", "logged"):
+        if not fact.activation or fact.link != "alias" or not fact.writer_certain:
             continue
-        if fact.evidence < 1 or fact.reader_origin == "attribute":
+        if fact.role in ("bind", "test", "logged") or fact.reader_origin == "attribute":
+            continue
+        # What torch.nn or torch.nn.functional is given is a tensor; a method by its name alone is not on one.
+        if fact.evidence < (1 if fact.how == "method" else 0):
             continue
         kept = f"`{fact.reader}`"
         if fact.reader_origin == "store" and fact.bound is not None:

@@ -408,19 +408,46 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
     return Value(tuple(out))
 
 
-_DTYPES = frozenset(
-    "half bfloat16 double int long short char byte bool cfloat cdouble float16 float64 int64 int32 uint8".split()
-)
+# Methods and dtype names, to the dtype that they give.
+_DTYPES = {
+    **{name: name for name in "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 bool".split()},
+    **{"half": "float16", "float": "float32", "double": "float64", "cfloat": "complex64", "cdouble": "complex128"},
+    **{"char": "int8", "short": "int16", "int": "int32", "long": "int64", "byte": "uint8"},
+}
 
 
 def _casts(run: Run, ref: Ref, short: str, node: ast.Call) -> bool:
-    """Whether a conversion of a module's values changes their dtype: they are float32 unless told otherwise."""
-    if not any(link.kind == SNAPSHOT for link in ref.chain):
+    """Whether a conversion surely changes the dtype, and so copies."""
+    target = _target_dtype(run, short, node)
+    source = dtype_of(ref)
+    if not target or not source or target == source:
         return False
+    return not (target.startswith("int") and source == "int")
+
+
+def _target_dtype(run: Run, short: str, node: ast.Call) -> str:
+    """The dtype that a conversion asks for, or nothing."""
     if short in _DTYPES:
-        return True
-    names = [is_imported(run, item) for item in (*node.args, *(keyword.value for keyword in node.keywords))]
-    return short in ("to", "type") and any(name is not None and name.removeprefix("torch.") in _DTYPES for name in names)
+        return _DTYPES[short]
+    if short in ("to", "type"):
+        for item in (*node.args, *(keyword.value for keyword in node.keywords)):
+            name = is_imported(run, item)
+            if name is not None and name.startswith("torch."):
+                return _DTYPES.get(name.removeprefix("torch."), "")
+    return ""
+
+
+def dtype_of(ref: Ref) -> str:
+    """The dtype of a reference: what the last conversion asked for, or what its storage was made with.
+
+    A module's own values are float32 unless told otherwise.
+    """
+    for link in reversed(ref.chain):
+        if link.kind == MAYBE and link.op in _DTYPES:
+            return _DTYPES[link.op]
+        if link.kind == SNAPSHOT:
+            return "float32"
+    return ref.obj.dtype
 
 
 def part_key(run: Run, short: str, node: ast.Call, first: int) -> object:
@@ -440,8 +467,10 @@ def really_overlaps(short: str, node: ast.Call, first: int) -> bool:
     if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
         args = args[0].elts
     if short == "unfold":
-        numbers = [item.value for item in args[1:3] if isinstance(item, ast.Constant)]
-        return len(numbers) == 2 and numbers[0] > numbers[1]
+        if len(args) < 3 or not isinstance(args[2], ast.Constant):
+            return False
+        size, step = args[1], args[2].value
+        return size.value > step if isinstance(size, ast.Constant) else step == 1
     if short == "as_strided":
         return _strides_overlap(node.args[first:])
     return not (args and all(_is_minus_one(item) for item in args))
@@ -457,6 +486,10 @@ def _strides_overlap(args: list[ast.expr]) -> bool:
         for size, stride in zip(sizes.elts, strides.elts, strict=False):
             if isinstance(stride, ast.Constant) and stride.value == 0:
                 return True
+        literal = [stride.value for stride in strides.elts if isinstance(stride, ast.Constant)]
+        if len(literal) != len(set(literal)):
+            return True
+        for size, stride in zip(sizes.elts, strides.elts, strict=False):
             if not (isinstance(size, ast.Constant) and isinstance(stride, ast.Constant)):
                 return False
             if isinstance(size.value, int) and isinstance(stride.value, int):
@@ -510,11 +543,11 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         return container(run, node, "tuple", items)
     if op.many == -1:
         return fresh(run, node, "list", short, *tensors[:1], data="tensors")
-    result = fresh(run, node, kind, short, *tensors[: 1 if op.form == "method" else 3])
+    result = fresh(run, node, kind, short, *tensors[:3])
     obj = result.refs[0].obj
     if values and len(values[0].refs) == 1:
         obj.copied = values[0].refs[0]
-    obj.dtype = op.dtype if op.dtype in ("bool", "int") else ""
+    obj.dtype = _made_dtype(run, op, short, args)
     if op.dtype == "same" and tensors and tensors[0].obj is not None:
         obj.dtype = tensors[0].obj.dtype
     extra = len(args.values) - first
@@ -537,6 +570,17 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         graphs = [value.obj.graph if value.obj is not None else None for value in tensors]
         obj.graph = True if True in graphs else (False if graphs and all(g is False for g in graphs) else None)
     return result
+
+
+def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
+    """The dtype of a new tensor, as far as it is certain."""
+    given = args.keywords.get("dtype")
+    if given is not None:
+        name = is_imported(run, given[0]) or ""
+        return _DTYPES.get(name.removeprefix("torch."), "")
+    if op.dtype in ("bool", "int"):
+        return op.dtype
+    return "int64" if op.factory and short in ("arange", "randperm", "randint") else ""
 
 
 # ----- methods
@@ -680,7 +724,9 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
                 run.use(value, given, "operand")
             if name == "copy_":
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
-            run.write(node, one, name, "method", run.short(func.value))
+            whole = run.method_calls[node][0] if node in run.method_calls else one
+            run.write(node, one, name, "method", run.short(func.value), whole=whole)
+            run.use(one, func.value, "receiver")
             run.written_here.append((node, one, name))
             return Value((ref.derive(Link(ALIAS, name, node)),)) if op.result == "same" else UNKNOWN
         args.use(run)
@@ -735,7 +781,7 @@ def on_graph(ref: Ref) -> bool | None:
     """Whether a reference requires grad, as far as known."""
     if any(link.kind in (DETACH, NUMPY) for link in ref.chain):
         return False
-    if ref.obj.dtype in ("bool", "int"):
+    if ref.obj.dtype == "bool" or "int" in ref.obj.dtype:
         return False
     return ref.obj.graph
 
@@ -1036,6 +1082,8 @@ def _container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args)
             return UNKNOWN
     if obj.kind in CONTAINERS:
         args.use(run)
+        if name in ("pop", "popleft", "get"):
+            return values_of(run, node, one)
         return UNKNOWN
     return None
 
@@ -1118,7 +1166,7 @@ def _listed(run: Run, node: ast.Call, args: Args) -> Value:
                 run.now.written(module.obj),
                 run.now.arms,
             )
-            made = Obj("list", "fresh", node, made="parameters")
+            made = Obj("dict" if kind == "dict" else "list", "fresh", node, made="parameters")
             run.now.set_field(made, "[*]", Value((held,)))
             return Value((Ref(made),))
     if obj is not None and obj.kind in ("list", "tuple"):

@@ -20,6 +20,7 @@ from flake8_tensorcopy.engine.values import (
     UNSURE,
     VIEW,
     Arm,
+    Index,
     Link,
     Obj,
     Place,
@@ -190,6 +191,22 @@ def index_text(run: Run, node: ast.expr) -> tuple[str, bool]:
     return f"[{run.text(node)}]{','.join(versions)}", whole
 
 
+def index_part(run: Run, node: ast.expr) -> Index:
+    """The index, item by item."""
+    items = node.elts if isinstance(node, ast.Tuple) else [node]
+    version = run.now.version
+    return Index(
+        tuple(
+            run.text(item) + "".join(f"@{version.get(name, 0)}" for name in run.names_in(item)) if not _is_dots(item) else "..."
+            for item in items
+        )
+    )
+
+
+def _is_dots(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
 def array_like(node: ast.expr) -> bool:
     """An index only arrays and tensors take."""
     if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)):
@@ -236,7 +253,8 @@ def _item_of_ref(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
         return copy_of(run, node, ref, "index", node.slice)
     text, whole = index_text(run, node.slice)
     link = UNSURE if kind == UNKNOWN_INDEX else VIEW
-    return Value((ref.derive(Link(link, text.split("]")[0] + "]", node, key=None if whole else text)),))
+    key = None if whole else index_part(run, node.slice)
+    return Value((ref.derive(Link(link, text.split("]")[0] + "]", node, key=key)),))
 
 
 def copy_of(run: Run, node: ast.AST, ref: Ref, made: str, index: ast.AST | None = None) -> Value:

@@ -78,6 +78,7 @@ class StaleRead(Fact):
     stored_from: str  # for an item of a container: the name it was stored from
     owner: str  # fresh argument attribute item global
     certain: bool  # neither binding has an alternative with another storage
+    writer_certain: bool  # the written one has none
     same_part: bool  # reader and write name one and the same part: `tmp = x[i]; x[i] = ...`
     reader_is_source: bool  # the writer is a shorthand for the slot that is read
     parameter: bool  # the storage is a parameter's, or a gradient's
@@ -119,10 +120,11 @@ class SharedWrite(Fact):
     certain: bool
     array: bool  # what is shared is a NumPy array
     maybe_op: str
+    inner: ast.AST | None
 
     @property
     def verb(self) -> str:
-        return _verb(self.op, self.how, None)
+        return _verb(self.op, self.how, self.inner)
 
     @property
     def when(self) -> str:

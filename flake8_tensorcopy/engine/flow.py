@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.evaluate import (
     element_of,
     evaluate,
     index_kind,
+    index_part,
     index_text,
     is_imported,
     item_key,
@@ -308,6 +309,7 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
         stored_from="",
         owner=ref.obj.owner,
         certain=True,
+        writer_certain=True,
         same_part=True,
         reader_is_source=False,
         writer_used=True,
@@ -500,7 +502,9 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
     shared = [
         ref
         for ref in value.refs
-        if ref.place is not None and ref.obj.owner != "fresh" and all(l.kind in (DETACH, ALIAS, VIEW) for l in ref.chain)
+        if ref.place is not None
+        and ref.obj.owner != "fresh"
+        and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
         and any(link.kind == DETACH for link in ref.chain)
     ]
     if shared and temp is not None and shared[0].obj is not temp:
@@ -509,13 +513,18 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
                 site=run.stmt or target,
                 target=run.short(target.value),
                 value=run.short(source),
-                parameter=temp.param and shared[0].obj.param,
+                parameter=is_parameter(base.refs[0]) and is_parameter(shared[0]),
                 looped=all(ref.place is not None and ref.place.origin == "loop" for ref in (base.refs[0], shared[0])),
                 evidence=max(run.evidence(temp, run.stmt), run.evidence(shared[0].obj, run.stmt)),
             )
         )
     if temp is not None:
         _reach_parameter(run, target, base)
+
+
+def is_parameter(ref: Ref) -> bool:
+    """Whether a reference is to a module's parameter (or to one of its live values)."""
+    return ref.obj.param or any(link.kind == SNAPSHOT for link in ref.chain)
 
 
 def _reach_parameter(run: Run, target: ast.Attribute, base: Value) -> None:
@@ -561,14 +570,13 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             weak = not isinstance(target.slice, ast.Constant)
             _edit_snapshot(run, target, ref, value)
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
-            _item_leaf_rebound(run, target, obj, item_key(run, target, kind), value, source)
             if weak and "[*]" in run.now.fields(obj):
                 store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)
+            _item_leaf_rebound(run, target, obj, item_key(run, target, kind), value, source)
             continue
-        text, whole = index_text(run, target.slice)
-        link = Link(UNSURE if False else VIEW, "[]", target, key=None if whole or kind == "advanced" else text)
-        if kind == "unknown":
-            link = Link(VIEW, "[]", target, key=None)
+        _, whole = index_text(run, target.slice)
+        known = not whole and kind not in ("advanced", "unknown")
+        link = Link(VIEW, "[]", target, key=index_part(run, target.slice) if known else None)
         through = Value((ref.derive(link),))
         if obj.kind == "unknown":
             run.now.forget(obj)
@@ -587,9 +595,10 @@ def _item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, valu
         return
     if run.stmt is not None:
         run.item_candidates[(obj, key.split("]")[0])] = (run.stmt, name, run.loop, new)
-    for ref in run.now.fields(obj).get(key, UNKNOWN).refs:
-        if ref.place is not None and run.stmt is not None:
-            run.leaf_candidates[ref.place] = (run.stmt, name)
+    for slot in (key, "[*]"):
+        for ref in run.now.fields(obj).get(slot, UNKNOWN).refs:
+            if ref.obj is new and ref.place is not None and run.stmt is not None:
+                run.leaf_candidates[ref.place] = (run.stmt, name)
     held = obj.data
     if isinstance(held, Value) and held.obj is not None and held.obj.leaf and run.stmt is not None:
         run.fact(LeafRebound(site=run.stmt, target=name, reason="method", expected=held.obj.node, evidence=3))
@@ -706,6 +715,7 @@ def _augassign(run: Run, node: ast.AugAssign) -> None:
             return
         current = evaluate(run, _load(target))
         _augmented_write(run, node, current, op, target.id)
+        run.use(current, target, "receiver")
         return
     if isinstance(target, ast.Subscript):
         base = evaluate(run, target.value)
@@ -720,9 +730,9 @@ def _augassign(run: Run, node: ast.AugAssign) -> None:
                     held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
                 continue
-            text, whole = index_text(run, target.slice)
-            known = kind != "unknown"
-            link = Link(VIEW, "[]", target, key=text if known and not whole and kind != "advanced" else None)
+            _, whole = index_text(run, target.slice)
+            known = not whole and kind not in ("advanced", "unknown")
+            link = Link(VIEW, "[]", target, key=index_part(run, target.slice) if known else None)
             if ref.obj.kind == "unknown" and run.evidence(ref.obj) < 2 and not array_like(target.slice):
                 held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
@@ -766,26 +776,28 @@ def _return(run: Run, node: ast.Return) -> None:
     if node.value is not None:
         value = evaluate(run, node.value)
         run.use_deep(value, node.value, "return")
-        _accumulated(run, node, value)
+        _accumulated(run)
     run.finish()
     _pointer_results(run, asserted=False, guards=False)
     run.returned.append((value, run.now))
     run.state = None
 
 
-def _accumulated(run: Run, node: ast.Return, value: Value) -> None:
-    """`acc = w[0]; acc += ..; return acc`: the caller's first item is the sum now."""
-    for ref in value.refs:
+def _accumulated(run: Run) -> None:
+    """`acc = w[0]; acc += ..; return acc / n`: the caller's first item is the sum now."""
+    for ref in [use.ref for use in run.uses]:
         top = ref.obj
         owner = top.parent
         if top.owner != "item" or owner is None or owner.owner != "argument" or ref.place is None:
+            continue
+        if not top.slot.strip("[]-").isdigit():
             continue
         if ref.place.origin != "name":
             continue
         reached = [top, *(held.obj for slot in run.now.fields(top).values() for held in slot.refs)]
         for write in run.log:
             obj = write.ref.obj
-            if write.how == "augmented" and (obj is top or obj.parent is top or obj in reached):
+            if write.how in ("augmented", "method") and (obj is top or obj.parent is top or obj in reached):
                 run.fact(
                     AccumulatedItem(
                         site=write.node,
@@ -872,10 +884,11 @@ def _refine_identity(run: Run, left: ast.Name, op: ast.cmpop, right: ast.expr, t
         if same:
             run.now.env[left.id] = Value(kind="none")
         return
-    if same:
-        return
     other = evaluate(run, right)
     objs = {ref.obj for ref in other.refs}
+    run.guarded.update(ref.obj for ref in value.refs if ref.obj in objs)
+    if same:
+        return
     kept = tuple(
         ref for ref in value.refs if ref.obj not in objs or not any(link.kind in (MAYBE, ALIAS) for link in ref.chain)
     )

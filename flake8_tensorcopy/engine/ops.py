@@ -132,7 +132,7 @@ class Op:
     """A function that makes a tensor from no tensor: `zeros`, `arange`, `tensor`, `from_numpy`."""
 
     random: bool = False
-    """Draws from the random generator in every call."""
+    """Draws from the random generator in every call that has something to draw."""
 
     @property
     def shares(self) -> bool:
@@ -245,4 +245,4 @@ def _table() -> tuple[str, dict[str, str]]:
     """The version, and each line by its name."""
     lines = Path(__file__).with_name("ops.tsv").read_text(encoding="utf-8").splitlines()
     stamp, _heading, *rows = lines
-    return stamp.removeprefix(STAMP).split()[0], {row[: row.index("\t")]: row for row in rows}
+    return stamp.removeprefix(STAMP).partition(";")[0], {row[: row.index("\t")]: row for row in rows}

@@ -56,7 +56,7 @@ SNAPSHOT_WORDS = frozenset(
     "last tmp temp".split()
 )
 # Uses by how much they say about the reader; a later one wins.
-_ROLES = ("bind", "logged", "item", "test", "iterate", "store", "argument", "operand", "yield", "return", "difference")
+_ROLES = ("receiver", "bind", "logged", "item", "test", "iterate", "store", "argument", "operand", "yield", "return", "difference")
 _RANK = {role: rank for rank, role in enumerate(_ROLES)}
 
 
@@ -121,8 +121,11 @@ class Run:
         self.escaped: set[str] = set()
         self.summary: Summary | None = None
         self.logged: dict[Place, set[str]] = {}  # how each binding was used, for moves to the host
-        self.between: dict[tuple[object, ...], tuple[Place, Place, int]] = {}
+        self.between: dict[tuple[object, ...], tuple[Place, Place, int, Obj]] = {}
         self.shown: set[Place] = set()
+        self.shared_objs: dict[tuple[object, ...], Obj] = {}
+        self.written_back: set[Obj] = set()
+        self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
         self._entry: dict[tuple[Obj, str, int], Value] = {}
@@ -226,7 +229,7 @@ class Run:
         for ref in value.refs:
             # What this very statement puts into a slot is used where it is put there.
             if ref.place is not None and (ref.place.made_in is None or ref.place.made_in is not self.stmt):
-                if role not in ("bind", "test", "logged"):
+                if role not in ("receiver", "bind", "test", "logged"):
                     ref.place.last_use = self.clock
                 self.uses.append(Use(ref, node, role, several and value.mixed_with(ref)))
                 known = self.logged.get(ref.place)
@@ -323,6 +326,7 @@ class Run:
         """`x.copy_(y)`: what was taken from x is written back."""
         if ref.place is not None and any(other.obj is ref.obj for other in source.refs):
             ref.place.absorbed |= self.now.written(ref.obj)
+            self.written_back.add(ref.obj)
 
     def reading_arguments(self, function: Function, args: Args) -> None:
         """A function of this file reads what it is given."""
@@ -341,21 +345,32 @@ class Run:
     # ----- writes
 
     def write(
-        self, node: ast.AST, value: Value, op: str, how: str, target: str = "", inner: ast.AST | None = None
+        self,
+        node: ast.AST,
+        value: Value,
+        op: str,
+        how: str,
+        target: str = "",
+        inner: ast.AST | None = None,
+        whole: Value | None = None,
     ) -> None:
-        """The current statement changes the value's storage in place."""
+        """The current statement changes the value's storage in place.
+
+        `whole` is the written value with all its alternatives, where they are written one by one.
+        """
         state = self.now
-        several = len({ref.obj for ref in value.refs}) > 1
+        whole = whole or value
+        several = len({ref.obj for ref in whole.refs}) > 1
         for ref in value.refs:
             if exclusive(ref.arms, state.arms):
                 continue
             write = Write(node, self.stmt, op, how, ref, state.arms | ref.arms, self.loop, target, inner)
             write.time = self.clock
-            write.mixed = several and value.mixed_with(ref)
+            write.mixed = several and whole.mixed_with(ref)
             state.add_write(ref.obj, write)
             self.log.append(write)
             self._reach_owners(ref, write)
-            self._judge_write(write, value, several)
+            self._judge_write(write, whole, several)
 
     def _reach_owners(self, ref: Ref, write: Write) -> None:
         """A write to a module's tensor is a write to (a part of) the module."""
@@ -411,14 +426,15 @@ class Run:
                     owner=ref.obj.owner,
                     evidence=self.evidence(ref.obj, write.stmt),
                     certain=not write.mixed,
+                    inner=write.inner,
                     array=ref.obj.kind == "array",
                     maybe_op=next((link.op for link in links if link.kind == MAYBE), ""),
                 )
             )
-        if several and ref.obj.owner in ("attribute", "item", "argument") and ref.place is not None:
+            self.shared_objs[(SharedWrite, write.node)] = ref.obj
+        if several and ref.obj.owner in ("attribute", "item") and ref.place is not None:
             unowned = any(other.obj is not ref.obj and other.obj.owner == "fresh" and not other.chain for other in value)
-            own = ref.obj.owner == "argument" and ref.obj.key == ref.place.name
-            if unowned and not own and ref.chain and ref.chain[-1].kind == ALIAS:
+            if unowned and ref.chain and ref.chain[-1].kind == ALIAS:
                 self.fact(
                     JoinedWrite(
                         site=write.node,
@@ -474,17 +490,22 @@ class Run:
                 continue
             place = ref.place
             assert place is not None
+            if use.role == "receiver":
+                continue
             for write in writes:
-                if write in ref.seen or write.ref.place is place or write.stmt is self.stmt or write in place.absorbed:
+                if write in ref.seen or write in place.absorbed:
+                    continue
+                here = write.ref.place is place or (write.stmt is self.stmt and write.loop == self.loop)
+                if here and not _kept_result(write, place):
                     continue
                 mark = (id(place), id(write))
                 if mark in seen:
                     continue
-                seen.add(mark)
                 if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms):
                     continue
                 if not must_overlap(ref.chain, write.ref.chain) or not same_derivation(ref, write.ref):
                     continue
+                seen.add(mark)
                 self._stale(use, write, uses)
 
     def _stale(self, use: Use, write: Write, uses: list[Use]) -> None:
@@ -495,7 +516,9 @@ class Run:
         if snapshot is not None:
             self._stale_snapshot(use, write, snapshot)
             return
-        if write.how in ("training", "part") or writer is None or ref.obj.moved or writer.name == place.name:
+        if write.how in ("training", "part") or writer is None or ref.obj.moved:
+            return
+        if writer.name == place.name and writer is not place:
             return
         read_chain, written_chain = ref.chain[: ref.held], write.ref.chain[: write.ref.held]
         start = common_prefix(read_chain, written_chain)
@@ -541,6 +564,7 @@ class Run:
                 stored_from=place.stored_from,
                 owner=ref.obj.owner,
                 certain=not (use.mixed or write.mixed),
+                writer_certain=not write.mixed,
                 same_part=bool(keys) and keys == their_keys,
                 reader_is_source=not mine and place.origin != "name",
                 parameter=ref.obj.param or ref.obj.slot == ".grad",
@@ -550,7 +574,7 @@ class Run:
             ),
             # A binding is reported once for each write; the strongest read is kept.
             strength=(together, "difference" in roles, _RANK.get(role, 0)),
-            between=(place, writer, write.time),
+            between=(place, writer, write.time, ref.obj),
         )
 
     def _stale_snapshot(self, use: Use, write: Write, snapshot: Link) -> None:
@@ -584,7 +608,7 @@ class Run:
     # ----- facts
 
     def fact(
-        self, fact: Fact, strength: tuple[object, ...] = (), between: tuple[Place, Place, int] | None = None
+        self, fact: Fact, strength: tuple[object, ...] = (), between: tuple[Place, Place, int, Obj] | None = None
     ) -> None:
         """Keep a fact; of several about one binding and write, the one with the strongest read."""
         mark: tuple[object, ...] = (type(fact), fact.site)
@@ -600,9 +624,14 @@ class Run:
     def settle(self) -> None:
         """What only the end shows of a stale read: code that prints both sides of an alias shows the sharing on
         purpose; and whether the writer's own name was used after the write."""
-        for mark, (reader, writer, time) in self.between.items():
+        for mark, obj in self.shared_objs.items():
+            if obj in self.written_back or obj in self.guarded:
+                self.facts.pop(mark, None)
+        for mark, (reader, writer, time, obj) in self.between.items():
             fact = self.facts.get(mark)
             if reader in self.shown and writer in self.shown:
+                self.facts.pop(mark, None)
+            elif isinstance(fact, StaleRead) and fact.link == MAYBE and obj in self.guarded:
                 self.facts.pop(mark, None)
             elif isinstance(fact, StaleRead) and writer.last_use > time:
                 self.facts[mark] = replace(fact, writer_used=True)
@@ -617,6 +646,13 @@ def says_snapshot(name: str) -> bool:
     """Whether a name says that it keeps a value as it was: `w_old`, `best_state`, `prev`."""
     words = name.lower().replace(".", "_").replace("[", "_").replace('"', "_").split("_")
     return not SNAPSHOT_WORDS.isdisjoint(words)
+
+
+def _kept_result(write: Write, place: Place) -> bool:
+    """An activation works in place on a binding that is read again, though its result went elsewhere."""
+    if write.ref.place is not place or write.how not in ("module", "function") or not _activation(write):
+        return False
+    return not (isinstance(write.stmt, ast.Expr) and write.stmt.value is write.node)
 
 
 def _activation(write: Write) -> bool:

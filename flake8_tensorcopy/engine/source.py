@@ -190,6 +190,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 for keyword in node.keywords:
                     if keyword.arg in ("out", "inplace"):
                         features |= WRITE
+                if any(isinstance(item, ast.Constant) and item.value is True for item in node.args):
+                    features |= WRITE  # `nn.ReLU(True)`
             case ast.AugAssign():
                 features |= WRITE
             case ast.Subscript() if isinstance(node.ctx, ast.Store):

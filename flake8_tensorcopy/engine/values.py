@@ -304,7 +304,25 @@ def must_overlap(one: Chain, other: Chain) -> bool:
     theirs = [link.key for link in other[start:] if link.key is not None]
     if any(link.kind == UNSURE for link in (*one[start:], *other[start:])):
         return False
-    return not mine or not theirs or mine[0] == theirs[0]
+    return not mine or not theirs or parts_overlap(mine[0], theirs[0])
+
+
+class Index(NamedTuple):
+    """The part that an index names: the text of each item, with the bindings of its names."""
+
+    items: tuple[str, ...]
+
+
+def parts_overlap(one: object, other: object) -> bool:
+    """Whether two parts of a tensor surely share an element: the same index, or one that begins like the other."""
+    if one == other:
+        return True
+    if not isinstance(one, Index) or not isinstance(other, Index):
+        return False
+    for mine, theirs in zip(one.items, other.items, strict=False):
+        if "..." in (mine, theirs) or (mine != theirs and ":" not in (mine, theirs)):
+            return False
+    return True
 
 
 _LINK_ORDER = (SNAPSHOT, MAYBE, NUMPY, DETACH, VIEW, ALIAS)

@@ -658,7 +658,7 @@ def _python_params(function: Callable[..., Any]) -> tuple[Param, ...] | None:
     from torch._jit_internal import boolean_dispatched
 
     # `max_pool2d(return_indices=...)` chooses one of two functions and shows the parameters of neither.
-    if function in boolean_dispatched:
+    while function in boolean_dispatched:
         function = boolean_dispatched[function]["if_false"]
     try:
         signature = inspect.signature(function)
@@ -813,15 +813,15 @@ def _function(module_name: str, name: str, member: Callable[..., Any]) -> Target
 
 def takes_or_returns_tensors(module_name: str, name: str, member: Any) -> bool:
     """Whether a public member of a module is an op: torch lets tensors override it, a schema of its name speaks of
-    tensors, or its annotations do."""
+    tensors, or its annotation returns one."""
     if not callable(member) or isinstance(member, type):
         return False
     if member in _overridable(module_name):
         return True
     if isinstance(member, types.FunctionType):
         # Python functions imported from elsewhere are helpers.
-        notes = getattr(member, "__annotations__", {}).values()
-        return "Tensor" in " ".join(map(str, notes)) or (member.__module__ == "torch.nn.functional" and "input" in _parameter_names(member))
+        note = str(getattr(member, "__annotations__", {}).get("return", ""))
+        return "Tensor" in note or (member.__module__ == "torch.nn.functional" and "input" in _parameter_names(member))
     if module_name == "torch" and name in _stubbed():
         return True
     bare = SCHEMA_PREFIX.get(module_name, "") + name
@@ -1067,7 +1067,7 @@ class Seen:
     float_inputs: bool = False
     draws: bool = False
     hollow: bool = False
-    """The results have no elements."""
+    """The results have fewer than two elements: `randperm(1)` has nothing to draw."""
     empty: bool = False
     """An empty list came back, which shows nothing."""
 
@@ -1234,7 +1234,7 @@ def observe(target: Target, call: Call, layout: str) -> Seen | None:
     seen.outputs = len(outputs)
     seen.listed = isinstance(result, (list, tuple)) and not hasattr(result, "_fields")
     first = outputs[0]
-    seen.hollow = not any(o.size if isinstance(o, numpy.ndarray) else o.numel() for o in outputs)
+    seen.hollow = sum(o.size if isinstance(o, numpy.ndarray) else o.numel() for o in outputs) < 2
     after = [memory(o) for o in outputs]
     shared, partly = set(), set()
     for k, ranges in enumerate(held):
@@ -1773,7 +1773,7 @@ def build(log: Callable[[str], None] = print) -> str:
     if failures:
         raise Contradiction(f"{len(failures)} names could not be decided cleanly")
     version = torch.__version__.partition("+")[0]
-    head = f"{ops.STAMP}{version}, written by python -m flake8_tensorcopy.verify.optable; do not edit"
+    head = f"{ops.STAMP}{version}; written by `python -m flake8_tensorcopy.verify.optable`, do not edit"
     return "\n".join([head, "\t".join(ops.COLUMNS), *rows]) + "\n"
 
 

@@ -132,6 +132,12 @@ def item_rebound(tensors: dict[str, torch.Tensor]):
 def item_augmented(tensors: dict[str, torch.Tensor], key: str):
     old = tensors[key]
     tensors[key] += 1  # fact: StaleRead reader=old writer=tensors[key] op=+= link=alias | how=augmented
+    return old * 2
+
+
+def kept_item_is_no_accumulator(tensors: dict[str, torch.Tensor]):
+    old = tensors["k"]
+    tensors["k"] += 1  # fact: StaleRead reader=old writer=tensors['k'] op=+= link=alias
     return old
 
 

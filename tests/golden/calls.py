@@ -129,6 +129,7 @@ def result_is_a_view_of_the_argument(x: torch.Tensor):
 def result_may_be_the_argument(x: torch.Tensor, flag: bool):
     y = _either(x, flag)
     y += 1  # fact: StaleRead reader=x writer=y op=+= link=alias | -certain
+    # fact: JoinedWrite writer=y kept=x op=+=
     return x
 
 
@@ -348,7 +349,7 @@ class Buffers(nn.Module):
 
 
 # run: Methods().use(torch.zeros(3))
-# run: Methods().result(torch.zeros(3))
+# run: Methods().result(torch.ones(3))
 # run: Methods().state()
 # run: Methods().inherited(torch.zeros(3))
 class Methods(Buffers):

@@ -1,0 +1,220 @@
+# flake8: noqa
+# ruff: noqa
+# mypy: ignore-errors
+"""A state_dict and a list of parameters hold the live tensors of the module: what changes them, and what copies."""
+
+import copy
+import io
+
+import torch
+from torch import nn
+
+
+def _train_once(model: nn.Linear):
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1)
+
+
+train_epoch = _train_once
+resume = _train_once
+
+
+def _loss(model: nn.Linear):
+    return model(torch.ones(2, 4)).sum()
+
+
+def stepped(model: nn.Linear):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model call=state_dict change=optimizer.step()
+    _loss(model).backward()
+    optimizer.step()  # moves: best
+    return best
+
+
+# run: optimizer_of_another_module(nn.Linear(4, 4), nn.Linear(4, 4))
+def optimizer_of_another_module(model: nn.Linear, other: nn.Linear):
+    optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
+    best = model.state_dict()
+    _loss(other).backward()
+    optimizer.step()  # stays: best
+    return best
+
+
+# run: optimizer_of_unknown_modules(*_model_and_optimizer())
+def optimizer_of_unknown_modules(model: nn.Linear, optimizer):
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model call=state_dict change=optimizer.step()
+    _loss(model).backward()
+    optimizer.step()  # moves: best
+    return best
+
+
+def _model_and_optimizer():
+    model = nn.Linear(4, 4)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+# run: loaded_again(nn.Linear(4, 4), nn.Linear(4, 4).state_dict())
+def loaded_again(model: nn.Linear, start: dict[str, torch.Tensor]):
+    best = (
+        model.state_dict()
+    )  # fact: StaleSnapshot reader=best module=model call=state_dict change=model.load_state_dict()
+    model.load_state_dict(start)  # moves: best
+    return best
+
+
+def loaded_back_at_once(model: nn.Linear):
+    best = model.state_dict()
+    model.load_state_dict(best)  # stays: best
+    return model
+
+
+def trained_by_name(model: nn.Linear):
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model call=state_dict change=train_epoch()
+    train_epoch(model)  # moves: best
+    return best
+
+
+def trained_by_a_function_of_the_file(model: nn.Linear):
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model call=state_dict change=add_
+    _train_once(model)  # moves: best
+    return best
+
+
+def unknown_call_is_no_training(model: nn.Linear):
+    best = model.state_dict()
+    resume(model)  # moves: best
+    return best
+
+
+def parameters_written(model: nn.Linear):
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model call=state_dict change=mul_
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(0)  # moves: best
+    return best
+
+
+def weight_written(model: nn.Linear):
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model call=state_dict change=zero_
+    nn.Linear.zero_grad(model)
+    model.weight.data.zero_()  # moves: best
+    return best
+
+
+def train_mode_changes_nothing(model: nn.Linear):
+    best = model.state_dict()
+    model.train()  # stays: best
+    return best
+
+
+def best_of_several(model: nn.Linear):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    best = None
+    lowest = float("inf")
+    for _ in range(3):
+        loss = _loss(model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()  # moves: best
+        if loss.item() < lowest:
+            lowest = loss.item()
+            best = (
+                model.state_dict()
+            )  # fact: StaleSnapshot reader=best module=model call=state_dict change=optimizer.step()
+    model.load_state_dict(best)
+    return model
+
+
+def deep_copy(model: nn.Linear):
+    best = copy.deepcopy(model.state_dict())
+    train_epoch(model)  # stays: best
+    return best
+
+
+def cloned(model: nn.Linear):
+    best = {name: value.clone() for name, value in model.state_dict().items()}
+    train_epoch(model)  # stays: best
+    return best
+
+
+def shallow_copy(model: nn.Linear):
+    best = (
+        model.state_dict().copy()
+    )  # fact: StaleSnapshot reader=best module=model call=state_dict change=train_epoch() | copies=.copy()
+    train_epoch(model)  # moves: best
+    return best
+
+
+def dict_of_it(model: nn.Linear):
+    best = dict(
+        model.state_dict()
+    )  # fact: StaleSnapshot reader=best module=model call=state_dict change=train_epoch() | copies=dict()
+    train_epoch(model)  # moves: best
+    return best
+
+
+def values_moved_to_the_cpu(model: nn.Linear):
+    best = {
+        k: v.cpu() for k, v in model.state_dict().items()
+    }  # fact: StaleSnapshot reader=best module=model call=state_dict change=train_epoch() | copies=cpu
+    train_epoch(model)  # moves: best
+    return best
+
+
+def values_cast(model: nn.Linear):
+    best = {k: v.half() for k, v in model.state_dict().items()}
+    train_epoch(model)  # stays: best
+    return best
+
+
+def one_value(model: nn.Linear):
+    weight = model.state_dict()[
+        "weight"
+    ]  # fact: StaleSnapshot reader=weight module=model call=state_dict change=train_epoch()
+    train_epoch(model)  # moves: weight
+    return weight
+
+
+def saved_at_once(model: nn.Linear):
+    best = model.state_dict()
+    file = io.BytesIO()
+    torch.save(best, file)
+    train_epoch(model)  # moves: best
+    return file
+
+
+def taken_after_the_last_change(model: nn.Linear):
+    train_epoch(model)
+    best = model.state_dict()
+    return best
+
+
+def taken_anew(model: nn.Linear):
+    best = model.state_dict()
+    train_epoch(model)  # moves: best
+    best = model.state_dict()
+    return best
+
+
+def list_of_parameters(model: nn.Linear):
+    start = list(
+        model.parameters()
+    )  # fact: StaleSnapshot reader=start module=model call=parameters change=train_epoch()
+    train_epoch(model)  # moves: start
+    return sum((a - b).sum() for a, b in zip(start, model.parameters()))
+
+
+def list_of_cloned_parameters(model: nn.Linear):
+    start = [parameter.clone() for parameter in model.parameters()]
+    train_epoch(model)  # stays: start
+    return start
+
+
+def weight_kept(model: nn.Linear):
+    old = model.weight
+    with torch.no_grad():
+        model.weight.add_(
+            1
+        )  # fact: StaleRead reader=old writer=model.weight op=add_ link=alias | parameter kept evidence=3
+    return old
