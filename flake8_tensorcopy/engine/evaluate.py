@@ -546,7 +546,7 @@ def _spread(run: Run, value: Value) -> list[tuple[str, Value]]:
 
 
 def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
-    from flake8_tensorcopy.engine.flow import bind_target
+    from flake8_tensorcopy.engine.assign import bind_target
 
     state = run.now
     saved = dict(state.env)
@@ -674,7 +674,7 @@ def _lambda(run: Run, node: ast.Lambda) -> Value:
 
 
 def _namedexpr(run: Run, node: ast.NamedExpr) -> Value:
-    from flake8_tensorcopy.engine.flow import bind_target
+    from flake8_tensorcopy.engine.assign import bind_target
 
     value = evaluate(run, node.value)
     bind_target(run, node.target, value, node.value)

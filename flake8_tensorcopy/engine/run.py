@@ -19,9 +19,8 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
-from flake8_tensorcopy.engine.names import TENSOR_TYPES
 from flake8_tensorcopy.engine.source import Function
-from flake8_tensorcopy.engine.state import State, join
+from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -31,7 +30,6 @@ from flake8_tensorcopy.engine.values import (
     UNKNOWN,
     UNSURE,
     VIEW,
-    Arm,
     Link,
     Obj,
     Place,
@@ -46,9 +44,9 @@ from flake8_tensorcopy.engine.values import (
 )
 
 if TYPE_CHECKING:
-    from flake8_tensorcopy.engine.calls import Args
-    from flake8_tensorcopy.engine.summaries import Summary
+    from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.summaries import Summary
 
 # Parts of a name that say: this is the value as it was.
 SNAPSHOT_WORDS = frozenset(
@@ -273,7 +271,7 @@ class Run:
 
     def use_logged(self, value: Value, node: ast.AST) -> None:
         """The value is printed, formatted or logged."""
-        from flake8_tensorcopy.engine.calls import host_scalar, moved_to_host
+        from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 
         self.use(value, node, "logged")
         for ref in value.refs:
@@ -284,7 +282,7 @@ class Run:
                 host_scalar(self, move, ref, "logged")
 
     def narrowed_on_host(self, value: Value, node: ast.AST, used: str) -> None:
-        from flake8_tensorcopy.engine.calls import narrowed_on_host
+        from flake8_tensorcopy.engine.host import narrowed_on_host
 
         narrowed_on_host(self, value, node, used)
 

@@ -15,6 +15,7 @@ def by_annotation(x: torch.Tensor):
     return old
 
 
+# run: by_optional_annotation()
 def by_optional_annotation(x: Optional[torch.Tensor] = None):
     if x is None:
         x = torch.zeros(3)
@@ -23,6 +24,7 @@ def by_optional_annotation(x: Optional[torch.Tensor] = None):
     return old
 
 
+# run: by_union_annotation(torch.ones(3))
 def by_union_annotation(x: "torch.Tensor | None" = None):
     if x is None:
         return None
@@ -45,7 +47,7 @@ def by_definition():
 
 
 def by_definition_of_an_operand(x):
-    y = x + torch.ones(3)
+    y = x + torch.ones(4)
     old = y
     y += 1  # fact: StaleRead reader=old writer=y op=+= link=alias | evidence=3
     return old
@@ -141,7 +143,7 @@ def counted(x: torch.Tensor):
     return old
 
 
-def list_display():
+def list_of_numbers():
     x = [1]
     old = x
     x += [2]

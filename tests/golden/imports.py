@@ -24,6 +24,7 @@ def functional_renamed(x: th.Tensor):
     return saved
 
 
+# run: annotation_imported(th.ones(3))
 def annotation_imported(x: "Tensor"):
     saved = x
     x += 1  # fact: StaleRead reader=saved writer=x op=+= link=alias | evidence=3

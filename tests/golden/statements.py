@@ -185,9 +185,8 @@ def probing(x: torch.Tensor):
 
 def parameters_rebound(model: nn.Linear):
     for parameter in model.parameters():
-        parameter = (
-            parameter * 2
-        )  # fact: DeadRebinding name=parameter origin=loop | uses_itself computed parameter evidence=3
+        parameter = parameter * 2
+        # fact: DeadRebinding name=parameter origin=loop | uses_itself computed parameter evidence=3
 
 
 def parameters_written(model: nn.Linear):
@@ -377,7 +376,8 @@ def overlapping_strides():
 def view_of_an_expanded():
     x = torch.zeros(1, 4).expand(3, 4)
     y = x[1]
-    y.add_(1)
+    y.add_(1)  # fact: OverlappingWrite writer=y op=add_ expand=expand | silent
+    # moves: x
     return y
 
 
@@ -502,7 +502,7 @@ def asserted(x: torch.Tensor):
 
 def pointer_tested(x: torch.Tensor, y: torch.Tensor):
     if x.data_ptr() != y.data_ptr():  # fact: PointerTest left=x right=y | -asserted
-        raise ValueError("not shared")
+        raise ValueError("not shared")  # raises: ValueError
     return y
 
 
@@ -522,7 +522,7 @@ def pointer_equality(x: torch.Tensor, y: torch.Tensor):
 # run: data_exchanged(nn.Linear(4, 4), nn.Linear(4, 4))
 def data_exchanged(model: nn.Linear, other: nn.Linear):
     for p, q in zip(model.parameters(), other.parameters()):
-        p.data = q.data  # fact: ReboundData target=p.data value=q.data | parameter looped
+        p.data = q.data  # fact: ReboundData target=p value=q.data | parameter looped
 
 
 # run: data_copied(nn.Linear(4, 4), nn.Linear(4, 4))

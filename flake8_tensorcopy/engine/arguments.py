@@ -1,0 +1,59 @@
+"""The arguments of one call, evaluated."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine.evaluate import element_of, evaluate
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import Value
+
+
+class Args:
+    """The evaluated arguments of one call."""
+
+    __slots__ = ("keywords", "node", "nodes", "spread", "values")
+
+    def __init__(self, run: Run, node: ast.Call) -> None:
+        self.node = node
+        self.nodes: list[ast.expr] = []
+        self.values: list[Value] = []
+        self.keywords: dict[str, tuple[ast.expr, Value]] = {}
+        self.spread = False
+        for item in node.args:
+            if isinstance(item, ast.Starred):
+                self.spread = True
+                value = evaluate(run, item.value)
+                run.use_iterated(value, item.value)
+                self.nodes.append(item.value)
+                self.values.append(element_of(run, item, value))
+            else:
+                self.nodes.append(item)
+                self.values.append(evaluate(run, item))
+        for keyword in node.keywords:
+            value = evaluate(run, keyword.value)
+            if keyword.arg is None:
+                self.spread = True
+                run.use_deep(value, keyword.value, "argument")
+            else:
+                self.keywords[keyword.arg] = (keyword.value, value)
+
+    def use(self, run: Run, role: str = "argument", deep: bool = True) -> None:
+        """Every argument is read."""
+        for node, value in self.all():
+            if deep:
+                run.use_deep(value, node, role)
+            else:
+                run.use(value, node, role)
+
+    def all(self) -> list[tuple[ast.expr, Value]]:
+        return [*zip(self.nodes, self.values, strict=True), *self.keywords.values()]
+
+    def flag(self, name: str, position: int = -1) -> bool:
+        """Whether a boolean argument is written as True."""
+        node: ast.expr | None = None
+        if name in self.keywords:
+            node = self.keywords[name][0]
+        elif 0 <= position < len(self.nodes):
+            node = self.nodes[position]
+        return isinstance(node, ast.Constant) and node.value is True

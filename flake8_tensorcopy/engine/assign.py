@@ -1,0 +1,403 @@
+"""Assignments: names, attributes, items, unpacking, augmented; what they bind and what they write."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine.evaluate import (
+    arithmetic,
+    array_like,
+    element_of,
+    evaluate,
+    index_kind,
+    index_part,
+    index_text,
+    item_key,
+    operator,
+    store_item,
+    subscript_of,
+)
+from flake8_tensorcopy.engine.facts import (
+    LostWrite,
+    ReboundData,
+    StaleRead,
+)
+from flake8_tensorcopy.engine.host import moved_to_host
+from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    DETACH,
+    NUMBER,
+    SNAPSHOT,
+    UNKNOWN,
+    VIEW,
+    Link,
+    Obj,
+    Place,
+    Ref,
+    Value,
+)
+
+
+def swap(run: Run, node: ast.Assign) -> bool:
+    """`x[i], x[j] = x[j], x[i]`: the right side is views, so the second value is gone before it is read."""
+    if len(node.targets) != 1:
+        return False
+    match node.targets[0], node.value:
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            pass
+        case _:
+            return False
+    if not all(isinstance(item, ast.Subscript) for item in (*targets, *values)):
+        return False
+    texts = [run.text(item) for item in targets]
+    if sorted(texts) != sorted(run.text(item) for item in values) or texts == [run.text(item) for item in values]:
+        return False
+    first = targets[0]
+    assert isinstance(first, ast.Subscript)
+    base = evaluate(run, first.value)
+    held = [subscript_of(run, item, evaluate(run, item.value)) for item in values if isinstance(item, ast.Subscript)]
+    for value in held:
+        for ref in value.refs:
+            if ref.obj.kind == "tensor" and ref.chain and ref.chain[-1].kind == VIEW:
+                run.fact(_swap_fact(run, node, first, ref))
+                break
+    for item in targets:
+        if isinstance(item, ast.Subscript):
+            _store_subscript(run, item, UNKNOWN, node.value, base)
+    return True
+
+
+def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> StaleRead:
+    name = run.short(first.value)
+    values = node.value
+    assert isinstance(values, ast.Tuple)
+    return StaleRead(
+        site=node,
+        reader=run.short(values.elts[1]),
+        bound=node,
+        source=values.elts[1],
+        writer=name,
+        op="=",
+        how="swap",
+        inner=None,
+        read=values.elts[1],
+        link="view",
+        links=("index",),
+        evidence=run.evidence(ref.obj, node),
+        together=True,
+        kept=True,
+        compared=False,
+        role="store",
+        reader_origin="part",
+        writer_origin="name",
+        reader_derived=True,
+        writer_derived=False,
+        stored_from="",
+        owner=ref.obj.owner,
+        certain=True,
+        writer_certain=True,
+        same_part=True,
+        reader_is_source=False,
+        writer_used=True,
+        parameter=ref.obj.param,
+        activation=False,
+        maybe_op="",
+    )
+
+
+def assign(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
+    """Bind a target of an assignment."""
+    match target:
+        case ast.Name():
+            _assign_name(run, target, value, source)
+        case ast.Attribute():
+            _store_attribute(run, target, value, source)
+        case ast.Subscript():
+            run.use(value, source, "store")
+            _store_subscript(run, target, value, source, evaluate(run, target.value))
+        case ast.Tuple() | ast.List():
+            _unpack(run, target, value, source)
+        case ast.Starred():
+            assign(run, target.value, UNKNOWN, source)
+
+
+def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> None:
+    before = run.now.env.get(target.id)
+    statement = run.stmt
+    assert statement is not None
+    run.use(value, source, "bind")
+    place = Place(target.id, statement, loop=run.loop)
+    if not value.refs and value.kind == "unknown":
+        value = Value((Ref(Obj("unknown", "unknown", source, key=target.id)),))
+    held = run.bound(value, place, source)
+    for ref in held.refs:
+        if ref.obj.kind in ("dict", "list") and not ref.obj.key:
+            ref.obj.key = target.id
+            for inside in run.now.fields(ref.obj).values():
+                for item in inside.refs:
+                    if item.place is not None and item.place.origin in ("item", "store"):
+                        item.place.root = target.id
+        elif not ref.obj.key and ref.obj.owner == "fresh":
+            ref.obj.key = target.id
+        move = moved_to_host(run, ref)
+        if move is not None and move is source:
+            run.logged[place] = set()
+            run.moves[place] = (move, ref)
+    run.now.bind(target.id, held)
+    leaf_candidate(run, place, value, source, target.id, before)
+    note_rebinding(run, target.id, before, held, place, source)
+
+
+def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.expr) -> None:
+    base = evaluate(run, target.value)
+    if target.attr == "data" and base.refs and base.obj is not None and base.obj.kind in ("tensor", "unknown"):
+        _rebind_data(run, target, base, value, source)
+        return
+    if target.attr == "requires_grad":
+        for ref in base.refs:
+            ref.obj.leaf, ref.obj.graph = True, True
+        return
+    for ref in base.refs:
+        obj = ref.obj
+        if obj.kind == "tensor" and target.attr != "grad":
+            continue
+        key = "." + target.attr
+        run.rebinds.append((obj, key))
+        before = run.field(obj, key)
+        run.use(value, source, "store")
+        name = f"{obj.key or run.short(target.value)}.{target.attr}"
+        place = Place(name, run.stmt, root=obj.key, origin="attribute", loop=run.loop)
+        held = run.bound(value, place, source)
+        run.now.set_field(obj, key, held)
+        for item in held.refs:
+            if not item.obj.key:
+                item.obj.key = name
+        leaf_rebound(run, target, obj, before, value, source, name)
+    if not base.refs:
+        run.use(value, source, "store")
+
+
+def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, source: ast.expr) -> None:
+    """`a.data = b.data` shares, `x[..].data = v` is lost, `p.data = new` moves the parameter."""
+    temp = base.obj
+    run.use(value, source, "store")
+    if temp is not None and base.refs[0].chain and not any(ref.place is None for ref in base.refs):
+        link = base.refs[0].chain[-1]
+        if link.node is target.value and link.kind == VIEW and isinstance(target.value, ast.Subscript):
+            run.fact(
+                LostWrite(
+                    site=run.stmt or target,
+                    base=run.short(target.value),
+                    op=".data =",
+                    copied_by="data",
+                    index=None,
+                    evidence=run.evidence(temp, run.stmt),
+                    probing=run.quiet > 0,
+                )
+            )
+            return
+    shared = [
+        ref
+        for ref in value.refs
+        if ref.place is not None
+        and ref.obj.owner != "fresh"
+        and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
+        and any(link.kind == DETACH for link in ref.chain)
+    ]
+    if shared and temp is not None and shared[0].obj is not temp:
+        run.fact(
+            ReboundData(
+                site=run.stmt or target,
+                target=run.short(target.value),
+                value=run.short(source),
+                parameter=is_parameter(base.refs[0]) and is_parameter(shared[0]),
+                looped=all(ref.place is not None and ref.place.origin == "loop" for ref in (base.refs[0], shared[0])),
+                evidence=max(run.evidence(temp, run.stmt), run.evidence(shared[0].obj, run.stmt)),
+            )
+        )
+    if temp is not None:
+        _reach_parameter(run, target, base)
+
+
+def is_parameter(ref: Ref) -> bool:
+    """Whether a reference is to a module's parameter (or to one of its live values)."""
+    return ref.obj.param or any(link.kind == SNAPSHOT for link in ref.chain)
+
+
+def _reach_parameter(run: Run, target: ast.Attribute, base: Value) -> None:
+    for ref in base.refs:
+        module = ref.obj.parent
+        if module is not None and module.kind in ("module", "unknown") and ref.obj.param:
+            run.write(target, base, ".data =", "training")
+            return
+
+
+def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.expr, base: Value) -> None:
+    kind = index_kind(run, target.slice)
+    if array_like(target.slice):
+        run.note(base, 1)
+    for ref in base.refs:
+        obj = ref.obj
+        if obj.kind in ("dict", "list", "tuple", "instance") or kind == "key":
+            run.note_container(obj, target.slice)
+            weak = not isinstance(target.slice, ast.Constant)
+            _edit_snapshot(run, target, ref, value)
+            store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
+            if weak and "[*]" in run.now.fields(obj):
+                store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)
+            item_leaf_rebound(run, target, obj, item_key(run, target, kind), value, source)
+            continue
+        _, whole = index_text(run, target.slice)
+        known = not whole and kind not in ("advanced", "unknown")
+        link = Link(VIEW, "[]", target, key=index_part(run, target.slice) if known else None)
+        through = Value((ref.derive(link),))
+        if obj.kind == "unknown":
+            run.now.forget(obj)
+        run.write(target, through, "[...] =", "subscript", run.short(target.value))
+        if ref.place is None:
+            run.lost_write(run.stmt or target, Value((ref,)), "[...] =")
+
+
+def _edit_snapshot(run: Run, target: ast.Subscript, ref: Ref, value: Value) -> None:
+    if ref.obj.data == "state" and ref.place is not None and isinstance(target.value, ast.Name):
+        run.edited.setdefault(ref.obj, (target, ref))
+
+
+def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.expr) -> None:
+    obj = value.obj
+    if obj is not None and obj.kind in ("tuple", "list"):
+        fields = run.now.fields(obj)
+        if not any(isinstance(item, ast.Starred) for item in target.elts):
+            for position, item in enumerate(target.elts):
+                held = fields.get(f"[{position}]") or fields.get("[*]")
+                assign(run, item, held if held is not None else run.field(obj, f"[{position}]"), source)
+            return
+    for position, item in enumerate(target.elts):
+        if isinstance(item, ast.Starred):
+            assign(run, item.value, UNKNOWN, source)
+            continue
+        if value.kind == "number" and not value.refs:
+            assign(run, item, NUMBER, source)
+            continue
+        parts: list[Ref] = []
+        for ref in value.refs:
+            if ref.obj.kind == "iter" and isinstance(ref.obj.data, tuple) and ref.obj.data[0] == "parts":
+                for inner in ref.obj.data[1][0][1].refs:
+                    parts.append(inner.derive(Link(VIEW, ref.obj.made, source, key=(source, position))))
+            elif ref.obj.kind in ("tensor", "array"):
+                parts.append(ref.derive(Link(VIEW, "unpacking", source, key=(source, position))))
+        if parts:
+            assign(run, item, Value(tuple(parts)), source)
+        elif value.refs and value.obj is not None and value.obj.kind == "unknown":
+            held = run.field(value.obj, f"[{position}]")
+            assign(run, item, held, source)
+        else:
+            assign(run, item, UNKNOWN, source)
+
+
+def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, origin: str = "name") -> None:
+    """Bind the target of a loop, a comprehension, a with or a walrus."""
+    if isinstance(target, ast.Name):
+        place = Place(target.id, run.stmt, origin=origin, loop=run.loop)
+        if not value.refs and value.kind == "unknown":
+            value = Value((Ref(Obj("unknown", "unknown", source, key=target.id)),))
+        run.now.bind(target.id, run.bound(value, place, source))
+        return
+    if isinstance(target, (ast.Tuple, ast.List)):
+        obj = value.obj
+        names = frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+        for position, item in enumerate(target.elts):
+            if isinstance(item, ast.Starred):
+                bind_target(run, item.value, UNKNOWN, source, origin)
+                continue
+            held: Value | None = None
+            if obj is not None and obj.kind in ("tuple", "list"):
+                held = run.now.fields(obj).get(f"[{position}]")
+            if held is None and obj is not None and obj.kind in ("tensor", "array"):
+                held = Value(
+                    tuple(ref.derive(Link(VIEW, "unpacking", source, key=(source, position))) for ref in value.refs)
+                )
+            if held is None and obj is not None and obj.kind in ("unknown", "list", "tuple"):
+                held = run.field(obj, f"[{position}]")
+            bind_target(run, item, held if held is not None else UNKNOWN, source, origin)
+            if isinstance(item, ast.Name):
+                run.siblings[item.id] = names - {item.id}
+        return
+    assign(run, target, value, source)
+
+
+def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
+    value = evaluate(run, node.value)
+    role = "difference" if isinstance(node.op, ast.Sub) else "operand"
+    run.use(value, node.value, role)
+    op = operator(node.op) + "="
+    target = node.target
+    if isinstance(target, ast.Name):
+        before = run.now.env.get(target.id)
+        if before is None:
+            run.now.bind(target.id, UNKNOWN)
+            return
+        if not before.refs:
+            if value.refs and before.kind == "number":
+                # A number plus a tensor is a new tensor.
+                made = arithmetic(run, node, operator(node.op), before, value)
+                run.now.bind(target.id, run.bound(made, Place(target.id, node, loop=run.loop), node))
+            return
+        current = evaluate(run, _load(target))
+        _augmented_write(run, node, current, op, target.id)
+        run.use(current, target, "receiver")
+        return
+    if isinstance(target, ast.Subscript):
+        base = evaluate(run, target.value)
+        kind = index_kind(run, target.slice)
+        if array_like(target.slice):
+            run.note(base, 1)
+        for ref in base.refs:
+            if ref.obj.kind in ("dict", "list", "tuple") or kind == "key":
+                run.note_container(ref.obj, target.slice)
+                held = run.now.fields(ref.obj).get(item_key(run, target, kind))
+                if held is None:
+                    held = run.field(ref.obj, item_key(run, target, kind))
+                _augmented_write(run, node, held, op, run.text(target))
+                continue
+            _, whole = index_text(run, target.slice)
+            known = not whole and kind not in ("advanced", "unknown")
+            link = Link(VIEW, "[]", target, key=index_part(run, target.slice) if known else None)
+            if ref.obj.kind == "unknown" and run.evidence(ref.obj) < 2 and not array_like(target.slice):
+                held = run.field(ref.obj, item_key(run, target, kind))
+                _augmented_write(run, node, held, op, run.text(target))
+            run.write(node, Value((ref.derive(link),)), op, "augmented", run.text(target))
+            if ref.place is None:
+                run.lost_write(node, Value((ref,)), op)
+        return
+    if isinstance(target, ast.Attribute):
+        base = evaluate(run, target.value)
+        if target.attr == "data":
+            _augmented_write(
+                run, node, Value(tuple(r.derive(Link(DETACH, "data", target)) for r in base.refs)), op, run.text(target)
+            )
+            return
+        for ref in base.refs:
+            if ref.obj.kind == "tensor" and target.attr != "grad":
+                _augmented_write(run, node, Value((ref.derive(Link(VIEW, target.attr, target)),)), op, run.text(target))
+                continue
+            held = run.field(ref.obj, "." + target.attr)
+            if held.refs:
+                _augmented_write(run, node, held, op, run.text(target))
+
+
+def _load(target: ast.Name) -> ast.Name:
+    loaded = ast.Name(target.id, ast.Load())
+    return ast.copy_location(loaded, target)
+
+
+def _augmented_write(run: Run, node: ast.AugAssign, value: Value, op: str, target: str) -> None:
+    objs = [ref for ref in value.refs if ref.obj.kind in ("tensor", "array", "unknown")]
+    if objs:
+        run.write(node, Value(tuple(objs)), op, "augmented", target)
+    for ref in value.refs:
+        if ref.obj.kind == "list":
+            added = evaluate(run, node.value)
+            store_item(run, ref.obj, "[*]", element_of(run, node.value, added), node.value, weak=True, site=node)

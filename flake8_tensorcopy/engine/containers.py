@@ -1,0 +1,139 @@
+"""Lists, dicts and iterators: items are bindings of their own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.evaluate import (
+    CONTAINERS,
+    container,
+    element_of,
+    store_item,
+    values_of,
+)
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    NONE,
+    SNAPSHOT,
+    UNKNOWN,
+    Link,
+    Obj,
+    Place,
+    Ref,
+    Value,
+)
+
+
+def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> Value | None:
+    obj = ref.obj
+    one = Value((ref,))
+    match name:
+        case "append" | "appendleft" | "add" | "put" | "extend" | "insert" if args.values:
+            if obj.kind == "unknown":
+                if name in ("add", "put"):
+                    return None
+                obj.refuted = True
+            value = args.values[-1]
+            if name == "extend":
+                value = element_of(run, args.nodes[-1], value)
+            store_item(run, obj, "[*]", value, args.nodes[-1], weak=True, site=node)
+            run.stored_host(value, args.nodes[-1])
+            return NONE
+        case "items" | "values" | "keys":
+            if obj.kind == "unknown":
+                obj.refuted = True
+            return Value((Ref(Obj("iter", "fresh", node, made=name, data=(name, [(node, one)]))),))
+        case "copy" if obj.kind in CONTAINERS or obj.refuted:
+            return shallow_copy(run, node, one, ".copy()")
+        case "get" | "pop" | "setdefault" if args.nodes:
+            key = args.nodes[0]
+            args.use(run)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                obj.refuted = obj.refuted or obj.kind == "unknown"
+                held = run.field(obj, f"[{key.value!r}]")
+                if name == "pop":
+                    run.now.set_field(obj, f"[{key.value!r}]", UNKNOWN)
+                return held
+            return UNKNOWN
+        case "update":
+            args.use(run)
+            for _, value in args.all():
+                for inner in value.refs:
+                    for slot, held in run.now.fields(inner.obj).items():
+                        run.now.set_field(obj, slot, held)
+            return NONE
+        case "clear" | "sort" | "reverse" | "remove" | "popitem":
+            args.use(run)
+            run.now.forget(obj)
+            return UNKNOWN
+    if obj.kind in CONTAINERS:
+        args.use(run)
+        if name in ("pop", "popleft", "get"):
+            return values_of(run, node, one)
+        return UNKNOWN
+    return None
+
+
+def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:
+    """A new container that holds the same items."""
+    made = Obj("dict", "fresh", node, made=op)
+    for ref in value.refs:
+        made.kind = ref.obj.kind if ref.obj.kind in CONTAINERS else made.kind
+        made.data = ref.obj.data if ref.obj.data in ("state", "tensors") else None
+        for slot, held in run.now.fields(ref.obj).items():
+            refs = []
+            for inner in held.refs:
+                place = Place(inner.place.name if inner.place else "", node, origin="item")
+                link = Link(ALIAS, op, node)
+                refs.append(
+                    Ref(inner.obj, (*inner.chain, link), place, run.now.written(inner.obj), inner.arms | run.now.arms)
+                )
+            run.now.set_field(made, slot, Value(tuple(refs), held.kind))
+    return Value((Ref(made),))
+
+
+Special = Callable[[Run, ast.Call, Args], Value]
+
+
+def iterator(kind: str) -> Special:
+    def make(run: Run, node: ast.Call, args: Args) -> Value:
+        parts = list(zip(args.nodes, args.values, strict=True))
+        if args.spread or not parts:
+            args.use(run)
+            return UNKNOWN
+        return Value((Ref(Obj("iter", "fresh", node, made=kind, data=(kind, parts))),))
+
+    return make
+
+
+def listed(run: Run, node: ast.Call, args: Args) -> Value:
+    kind = node.func.id if isinstance(node.func, ast.Name) else "list"
+    if not args.values:
+        items = [(f"[{name!r}]", given, value) for name, (given, value) in args.keywords.items()]
+        return container(run, node, "dict" if kind == "dict" else "list", items)
+    value = args.values[0]
+    obj = value.obj
+    if obj is not None and obj.kind == "dict":
+        return shallow_copy(run, node, value, f"{kind}()")
+    if obj is not None and obj.kind == "iter" and isinstance(obj.data, tuple):
+        tag, parts = obj.data
+        if tag in ("parameters", "named") and parts[0][1].obj is not None:
+            module = parts[0][1].refs[0]
+            held = Ref(
+                module.obj,
+                (*module.chain, Link(SNAPSHOT, "parameters", node)),
+                Place("the parameters", node, origin="item"),
+                run.now.written(module.obj),
+                run.now.arms,
+            )
+            made = Obj("dict" if kind == "dict" else "list", "fresh", node, made="parameters")
+            run.now.set_field(made, "[*]", Value((held,)))
+            return Value((Ref(made),))
+    if obj is not None and obj.kind in ("list", "tuple"):
+        return shallow_copy(run, node, value, f"{kind}()")
+    run.use_iterated(value, args.nodes[0])
+    item = element_of(run, args.nodes[0], value)
+    return container(run, node, "dict" if kind == "dict" else "list", [("[*]", args.nodes[0], item)])

@@ -1,0 +1,220 @@
+"""Functions outside the op table: builtins, copy, constructors, NumPy and einops."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
+from flake8_tensorcopy.engine.evaluate import (
+    CONTAINERS,
+    arithmetic,
+    fresh,
+)
+from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.values import (
+    MAYBE,
+    NONE,
+    NUMBER,
+    NUMPY,
+    STRING,
+    UNKNOWN,
+    VIEW,
+    Link,
+    Obj,
+    Ref,
+    Value,
+)
+
+
+def _number(run: Run, node: ast.Call, args: Args) -> Value:
+    return NUMBER
+
+
+def _to_number(run: Run, node: ast.Call, args: Args) -> Value:
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    for given, value in args.all():
+        if name in ("str", "repr"):
+            run.use_logged(value, given)
+            continue
+        run.use(value, given, "argument")
+        for ref in value.refs:
+            move = moved_to_host(run, ref)
+            if move is not None and given is move and name in ("float", "int"):
+                host_scalar(run, move, ref, name)
+    return NUMBER if name != "str" else STRING
+
+
+def _log(run: Run, node: ast.Call, args: Args) -> Value:
+    for given, value in args.all():
+        run.use_logged(value, given)
+    return NONE
+
+
+def _builtin_abs(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run, "operand", deep=False)
+    return arithmetic(run, node, "abs", *args.values[:1])
+
+
+def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
+    for given, value in args.all():
+        run.use_iterated(value, given)
+    return fresh(run, node, "unknown", "sum", *args.values[:1])
+
+
+def _isinstance(run: Run, node: ast.Call, args: Args) -> Value:
+    return NUMBER
+
+
+def _getattr(run: Run, node: ast.Call, args: Args) -> Value:
+    return UNKNOWN
+
+
+BUILTINS: dict[str, Special] = {
+    **dict.fromkeys(("len", "isinstance", "issubclass", "hasattr", "id", "type", "callable"), _number),
+    **dict.fromkeys(("float", "int", "bool", "str", "repr", "round"), _to_number),
+    **dict.fromkeys(("print", "tqdm"), _log),
+    **{kind: iterator(kind) for kind in ("zip", "enumerate", "reversed", "iter", "sorted")},
+    "range": iterator("range"),
+    **dict.fromkeys(("list", "tuple", "dict", "set"), listed),
+    "abs": _builtin_abs,
+    "sum": _builtin_sum,
+    "getattr": _getattr,
+}
+
+
+def _deepcopy(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    value = args.values[0] if args.values else UNKNOWN
+    obj = value.obj
+    if obj is None:
+        return fresh(run, node, "unknown", "deepcopy")
+    made = Obj(obj.kind, "fresh", node, made="deepcopy", source=(obj,), cls=obj.cls, dtype=obj.dtype)
+    made.data = obj.data if isinstance(obj.data, (Class, str)) else None
+    made.param, made.graph, made.zero_dim = obj.param, obj.graph, obj.zero_dim
+    overlapping = tuple(link for ref in value.refs for link in ref.chain if link.overlap)
+    return Value((Ref(made, overlapping[:1]),))
+
+
+def _copy(run: Run, node: ast.Call, args: Args) -> Value:
+    value = args.values[0] if args.values else UNKNOWN
+    obj = value.obj
+    if obj is not None and obj.kind in CONTAINERS:
+        return shallow_copy(run, node, value, "copy.copy()")
+    if obj is not None and obj.kind == "tensor":
+        return Value(tuple(ref.derive(Link(VIEW, "copy.copy", node)) for ref in value.refs))
+    args.use(run)
+    return fresh(run, node, "unknown", "copy")
+
+
+def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:
+    """`torch.Tensor(x)`, `torch.FloatTensor(x)`: of a float32 array or tensor, the very same memory."""
+    value = args.values[0] if len(args.values) == 1 else UNKNOWN
+    obj = value.obj
+    if obj is not None and (obj.kind in ("array", "tensor") or (obj.kind == "unknown" and not obj.refuted)):
+        if obj.kind != "unknown":
+            name = "torch.Tensor" if not isinstance(node.func, ast.Attribute) else run.text(node.func)
+            return Value(tuple(ref.derive(Link(NUMPY, name.rsplit(".", 1)[-1], node)) for ref in value.refs))
+        args.use(run)
+        return fresh(run, node, "tensor", "Tensor", graph=False)
+    args.use(run)
+    return fresh(run, node, "tensor", "Tensor", graph=False)
+
+
+def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
+    value = args.values[0] if args.values else UNKNOWN
+    frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
+    if value.obj is not None and value.refs:
+        if all(ref.place is None for ref in value.refs):
+            obj = value.obj
+            obj.kind, obj.param, obj.leaf, obj.graph = "tensor", True, True, not frozen
+            return value
+        return Value(tuple(ref.derive(Link(VIEW, "Parameter", node)) for ref in value.refs))
+    result = fresh(run, node, "tensor", "Parameter", graph=not frozen)
+    result.refs[0].obj.param = True
+    result.refs[0].obj.leaf = True
+    return result
+
+
+def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    return fresh(run, node, "list", "autograd.grad", data="tensors")
+
+
+def _shared_array(run: Run, node: ast.Call, args: Args) -> Value:
+    """`from_numpy`, `as_tensor`, `asarray`, `from_dlpack`: the memory of what is given."""
+    value = args.values[0] if args.values else UNKNOWN
+    obj = value.obj
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else "from_numpy"
+    if obj is None or obj.kind in CONTAINERS or (obj.kind == "unknown" and name in ("as_tensor", "asarray")):
+        args.use(run)
+        return fresh(run, node, "tensor", name, graph=False)
+    kind = MAYBE if obj.kind == "tensor" and name in ("as_tensor", "asarray") else NUMPY
+    if "dtype" in args.keywords and kind == NUMPY and name in ("as_tensor", "asarray"):
+        kind = MAYBE
+    return Value(tuple(ref.derive(Link(kind, name, node)) for ref in value.refs))
+
+
+SPECIAL: dict[str, Special] = {
+    "copy.deepcopy": _deepcopy,
+    "copy.copy": _copy,
+    "torch.Tensor": _legacy_tensor,
+    "torch.FloatTensor": _legacy_tensor,
+    "torch.nn.Parameter": _parameter,
+    "torch.autograd.grad": _autograd_grad,
+    "torch.from_numpy": _shared_array,
+    "torch.as_tensor": _shared_array,
+    "torch.asarray": _shared_array,
+    "torch.from_dlpack": _shared_array,
+    "torch.utils.dlpack.from_dlpack": _shared_array,
+    "collections.OrderedDict": listed,
+    "itertools.chain": iterator("zip"),
+    "tqdm.tqdm": iterator("iter"),
+    "tqdm.auto.tqdm": iterator("iter"),
+}
+
+
+def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
+    short = name.rsplit(".", 1)[-1]
+    role = "difference" if library.compares(short) or short in ("subtract",) else "operand"
+    if "out" in args.keywords:
+        given, target = args.keywords["out"]
+        run.write(node, target, short, "out", run.short(given))
+        return target
+    value = args.values[0] if args.values else UNKNOWN
+    if short in library.NUMPY_SHARES and value.refs and not args.flag("copy"):
+        return Value(tuple(ref.derive(Link(NUMPY, short, node)) for ref in value.refs))
+    if short in library.NUMPY_VIEWS and value.refs:
+        return Value(tuple(ref.derive(Link(VIEW, short, node)) for ref in value.refs))
+    args.use(run, role)
+    return fresh(run, node, "array", short)
+
+
+def array_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> Value:
+    one = Value((ref,))
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
+    for given, value in args.all():
+        run.use(value, given, "operand")
+    if name in library.NUMPY_WRITES:
+        run.write(node, one, name, "method", run.short(receiver))
+        return NONE
+    if name in library.NUMPY_VIEWS:
+        return Value((ref.derive(Link(VIEW, name, node)),))
+    if name == "astype" and "copy" in args.keywords and not args.flag("copy"):
+        return Value((ref.derive(Link(NUMPY, "astype", node)),))
+    run.use(one, receiver, "operand")
+    if name in ("item", "tolist"):
+        return NUMBER
+    return fresh(run, node, "array", name)
+
+
+def einops_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
+    value = args.values[0] if args.values else UNKNOWN
+    if name == "einops.rearrange" and value.refs:
+        run.note(value, 1)
+        return Value(tuple(ref.derive(Link(MAYBE, "rearrange", node)) for ref in value.refs))
+    args.use(run, "operand")
+    return fresh(run, node, "tensor", name.rsplit(".", 1)[-1])

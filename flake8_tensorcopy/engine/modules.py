@@ -1,0 +1,209 @@
+"""Modules: what torch.nn builds, live state_dicts and parameters, optimizers and what they train."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.evaluate import (
+    CONTAINERS,
+    fresh,
+)
+from flake8_tensorcopy.engine.operations import in_place
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    MAYBE,
+    NONE,
+    SNAPSHOT,
+    UNKNOWN,
+    VIEW,
+    Link,
+    Obj,
+    Place,
+    Ref,
+    Value,
+)
+
+
+def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | None) -> None:
+    """A call by a name that says so trains the modules it is given (or that its receiver holds)."""
+    if not library.says_training(name, run.module.train_calls):
+        return
+    touched: list[Value] = [value for _, value in args.all()]
+    if receiver is not None:
+        touched.append(receiver)
+    for value in touched:
+        for ref in value.refs:
+            train(run, node, ref.obj, f"{name}()")
+            if receiver is not None and value is receiver:
+                for module in list(run.modules):
+                    if module.parent is ref.obj:
+                        train(run, node, module, f"{name}()")
+
+
+def train(run: Run, node: ast.AST, module: Obj, op: str) -> None:
+    """All parameters of a module move."""
+    run.write(node, Value((Ref(module, (), Place(module.key or "the module", None, origin="module")),)), op, "training")
+
+
+def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
+    """`optimizer.step()`: the modules that it was built from move, or, if unknown, every module in sight."""
+    obj = optimizer.obj
+    known = obj.data if obj is not None and obj.kind == "optimizer" else None
+    modules = list(known) if isinstance(known, list) and known else list(run.modules)
+    for module in modules:
+        train(run, node, module, f"{name}.step()")
+
+
+def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
+    modules: list[Obj] = []
+    pending = [value for _, value in args.all()]
+    while pending:
+        value = pending.pop()
+        for ref in value.refs:
+            obj = ref.obj
+            if obj.kind == "iter" and isinstance(obj.data, tuple):
+                kind, parts = obj.data
+                if kind in ("parameters", "named"):
+                    modules.extend(r.obj for r in parts[0][1].refs)
+                else:
+                    pending.extend(part for _, part in parts)
+            elif obj.kind in CONTAINERS:
+                for held in run.now.fields(obj).values():
+                    modules.extend(r.obj for r in held.refs if r.chain and r.chain[-1].kind == SNAPSHOT)
+                    pending.append(held)
+    return fresh(run, node, "optimizer", name, cls=name, data=modules)
+
+
+def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
+    obj = Obj("module", "fresh", node, made="torch.nn.Sequential", cls="torch.nn.Sequential")
+    if args.values and not args.spread and not any(value.kind == "dict" for value in args.values):
+        obj.data = ("layers", list(args.values))
+    return Value((Ref(obj),))
+
+
+def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
+    """`register_buffer("cov", x)`: an assignment of `self.cov`."""
+    name = args.values[0] if args.values else UNKNOWN
+    value = args.values[1] if len(args.values) > 1 else args.keywords.get("tensor", (node, UNKNOWN))[1]
+    if isinstance(name.const, str):
+        for ref in one.refs:
+            shown = f"{ref.obj.key}.{name.const}"
+            place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)
+            run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, args.nodes[-1]))
+            if run.function.cls is not None:
+                run.function.cls.assigns.setdefault(name.const, set()).add(run.function.name)
+    return NONE
+
+
+def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -> Value | None:
+    ref = one.refs[0]
+    obj = ref.obj
+    if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
+        return registered(run, node, one, args)
+    if name == "state_dict" and not library.says_optimizer(obj.key):
+        run.modules[obj] = None
+        return snapshot_dict(run, node, ref)
+    if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
+        if obj.kind == "unknown":
+            obj.refuted = True
+        run.modules[obj] = None
+        kind = "named" if name.startswith("named") else "parameters"
+        return Value((Ref(Obj("iter", "fresh", node, made=name, data=(kind, [(node, one)]))),))
+    if name == "load_state_dict":
+        args.use(run)
+        own = any(
+            held.obj is obj and any(link.kind == SNAPSHOT for link in held.chain)
+            for value in args.values
+            for inner in value.refs
+            for held_value in run.now.fields(inner.obj).values()
+            for held in held_value.refs
+        )
+        if not own:
+            train(run, node, obj, f"{obj.key or 'it'}.load_state_dict()")
+        return UNKNOWN
+    if obj.kind != "module":
+        if name in ("zero_grad", "train", "eval"):
+            run.modules[obj] = None
+            obj.refuted = True
+            args.use(run)
+            return one
+        return None
+    if name in library.MODULE_SELF:
+        args.use(run)
+        if name in ("zero_grad", "train", "eval"):
+            run.modules[obj] = None
+        return Value((ref.derive(Link(ALIAS, name, node)),))
+    return None
+
+
+def snapshot_dict(run: Run, node: ast.Call, ref: Ref) -> Value:
+    obj = Obj("dict", "fresh", node, made="state_dict", data="state")
+    place = Place("the state_dict", node, origin="item")
+    held = Ref(
+        ref.obj,
+        (*ref.chain, Link(SNAPSHOT, "state_dict", node)),
+        place,
+        run.now.written(ref.obj),
+        run.now.arms,
+    )
+    run.now.set_field(obj, "[*]", Value((held,)))
+    return Value((Ref(obj),))
+
+
+def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -> Value:
+    """A module of torch.nn, called: what its row says of `forward`."""
+    if isinstance(module.data, tuple) and module.data[0] == "layers":
+        return _call_layers(run, node, module.data[1], args, shown)
+    op = ops.function(module.cls)
+    given = args.values[0] if args.values else UNKNOWN
+    if module.data == "inplace":
+        for value in args.values:
+            run.note(value, 2)
+        return in_place(run, node, given, shown, "module", run.short(args.nodes[0]) if args.nodes else "")
+    if op is not None and op.result in ("view", "maybe", "same"):
+        for value in args.values[:1]:
+            run.note(value, 2)
+        short = module.cls.rsplit(".", 1)[-1]
+        return Value(
+            tuple(ref.derive(Link(VIEW if op.result == "view" else MAYBE, short, node)) for ref in given.refs)
+        )
+    for value in args.values:
+        run.note(value, 2)
+    args.use(run, "operand")
+    several = module.cls in library.SEVERAL_OUTPUTS
+    result = fresh(run, node, "unknown" if several else "tensor", module.cls)
+    result.refs[0].obj.graph = True if run.now.grad else (False if run.now.grad is False else None)
+    return result
+
+
+def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, shown: str) -> Value:
+    """A Sequential: the first layer meets the argument, the others what it made."""
+    value = args.values[0] if args.values else UNKNOWN
+    for layer in layers:
+        obj = layer.obj
+        if obj is None or obj.kind != "module" or isinstance(obj.data, Class):
+            run.use(value, args.nodes[0] if args.nodes else node, "operand")
+            return fresh(run, node, "unknown", "call")
+        inner = Args.__new__(Args)
+        inner.node, inner.nodes, inner.values = node, args.nodes[:1], [value]
+        inner.keywords, inner.spread = {}, False
+        value = call_module(run, node, obj, inner, shown)
+        if value.refs and value.refs[0].obj.owner == "fresh" and not value.refs[0].chain:
+            return value
+    return value
+
+
+def may_change(run: Run, obj: Obj) -> None:
+    """A method that this file does not define may rebind what the object holds (its modules stay)."""
+    kept = {
+        key: value
+        for key, value in run.now.fields(obj).items()
+        if value.obj is not None and value.obj.kind in ("module", "optimizer")
+    }
+    run.now.forget(obj)
+    if kept:
+        run.now.heap[obj] = kept

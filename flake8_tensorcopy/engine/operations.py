@@ -1,0 +1,434 @@
+"""Torch's functions and tensor methods, by their rows of the op table."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.evaluate import (
+    container,
+    copy_of,
+    fresh,
+    is_imported,
+)
+from flake8_tensorcopy.engine.facts import CloneDetach
+from flake8_tensorcopy.engine.host import host_read, reduced_on_host
+from flake8_tensorcopy.engine.ops import Op
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    DETACH,
+    MAYBE,
+    NONE,
+    NUMBER,
+    NUMPY,
+    SNAPSHOT,
+    STRING,
+    UNKNOWN,
+    VIEW,
+    Link,
+    Obj,
+    Pointer,
+    Ref,
+    Value,
+    join_values,
+)
+
+
+def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
+    """A function of torch with its row of the table."""
+    values, nodes = list(args.values), list(args.nodes)
+    if "input" in args.keywords and (not values or op.of == 0):
+        given, value = args.keywords["input"]
+        nodes.insert(0, given)
+        values.insert(0, value)
+    elif "tensor" in args.keywords and not values:
+        nodes.insert(0, args.keywords["tensor"][0])
+        values.insert(0, args.keywords["tensor"][1])
+    short = name.rsplit(".", 1)[-1]
+    if name == "torch.clone" and values:
+        return copies(run, node, values[0], short)
+    if not op.factory:
+        for value in values[:2]:
+            run.note(value, 2)
+    if "out" in args.keywords:
+        return _out(run, node, op, short, args)
+    if op.inplace_flag and values and args.flag("inplace", op.inplace_position):
+        return in_place(run, node, values[0], short, "function", run.short(nodes[0]))
+    if op.writes and values:
+        for index in op.writes:
+            if index < len(values):
+                run.write(node, values[index], short, "function", run.short(nodes[index]))
+                run.written_here.append((node, values[index], short))
+        for position, (given, value) in enumerate(args.all()):
+            if position not in op.writes:
+                run.use(value, given, "operand")
+        if op.result == "same" and op.of < len(values):
+            return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in values[op.of].refs))
+        return UNKNOWN
+    run.function_calls[node] = (op, short)
+    role = op_role(op, short, len(values))
+    sharing = op.result in ("view", "maybe", "same") and 0 <= op.of < len(values)
+    for position, (given, value) in enumerate(args.all()):
+        if not (sharing and position == op.of):
+            run.use_deep(value, given, role)
+    if sharing and not op.variadic:
+        return share(run, node, op, short, values[op.of], args, receiver_first=1)
+    if op.variadic and op.result in ("view", "maybe") and op.many == -1 and not args.spread:
+        flat = [
+            (f"[{i}]", nodes[i], derived(run, node, op, short, value, args, 1)) for i, value in enumerate(values)
+        ]
+        return container(run, node, "list", flat)
+    return op_result(run, node, op, short, values, args, 1)
+
+
+def op_role(op: Op, short: str, tensors: int) -> str:
+    """How an operation reads its arguments: comparing ones say that the reader was to be kept."""
+    if op.dtype == "bool" or short in ("sub", "subtract", "rsub", "dist"):
+        return "difference"
+    if op.name.startswith("torch.nn.functional.") and op.zero_dim and tensors > 1:
+        return "difference"
+    if op.result == "host" and tensors > 1:
+        return "difference"
+    return "operand"
+
+
+def _out(run: Run, node: ast.Call, op: Op, short: str, args: Args) -> Value:
+    for given, value in args.all():
+        if given is not args.keywords["out"][0]:
+            run.use(value, given, "operand")
+    target_node, target = args.keywords["out"]
+    if target.kind == "none":
+        return op_result(run, node, op, short, args.values, args, 1)
+    run.write(node, target, short, "out", run.short(target_node))
+    run.written_here.append((node, target, f"{short}(out=..)"))
+    return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
+
+
+def in_place(run: Run, node: ast.Call, value: Value, op: str, how: str, target: str) -> Value:
+    run.write(node, value, op, how, target)
+    run.written_here.append((node, value, op))
+    return Value(tuple(ref.derive(Link(ALIAS, op, node)) for ref in value.refs))
+
+
+def share(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Args, receiver_first: int) -> Value:
+    """The result of an op that shares (or may share) its argument's storage."""
+    if op.many not in (1,):
+        run.note(value, 1)
+        obj = Obj("iter", "fresh", node, made=short, data=("parts", [(node, value)]))
+        if op.many == 0:
+            return derived(run, node, op, short, value, args, receiver_first)
+        return Value((Ref(obj),))
+    return derived(run, node, op, short, value, args, receiver_first)
+
+
+def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Args, receiver_first: int) -> Value:
+    """Each reference with one more link."""
+    if not value.refs:
+        kind = "tensor" if op.form == "function" else "unknown"
+        return fresh(run, node, kind, short)
+    if args.flag("copy"):
+        return copies(run, node, value, short)
+    out: list[Ref] = []
+    for ref in value.refs:
+        overlap = op.overlaps and really_overlaps(short, node, receiver_first)
+        permuted = any(link.permuted for link in ref.chain)
+        expanded = ref.overlaps is not None
+        flattens = short == "contiguous" or all(_is_minus_one(item) for item in node.args[receiver_first:])
+        if op.result == "maybe" and short in library.LAYOUT and (expanded or (permuted and flattens)):
+            # Out of memory order, so the layout op has to copy.
+            out.extend(copy_of(run, node, ref, short).refs)
+            continue
+        if (ref.obj.pinned and short in ("to", "cuda")) or short == "pin_memory" or _casts(run, ref, short, node):
+            # From pinned memory to a device, into pinned memory, weights to another dtype: a copy.
+            out.extend(copy_of(run, node, ref, short).refs)
+            out[-1].obj.pinned = short == "pin_memory"
+            continue
+        if op.result == "view" and op.detaches:
+            kind = DETACH
+        elif op.result == "view":
+            kind = VIEW
+        elif op.result == "same":
+            kind = ALIAS
+        else:
+            kind = MAYBE
+        if op.factory and ref.obj.kind == "array":
+            kind = NUMPY
+        link = Link(
+            kind,
+            short,
+            node,
+            key=part_key(run, short, node, receiver_first),
+            overlap=overlap,
+            permuted=short in library.PERMUTES,
+        )
+        out.append(ref.derive(link))
+    return Value(tuple(out))
+
+
+# Methods and dtype names, to the dtype that they give.
+DTYPES = {
+    **{name: name for name in "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 bool".split()},
+    **{"half": "float16", "float": "float32", "double": "float64", "cfloat": "complex64", "cdouble": "complex128"},
+    **{"char": "int8", "short": "int16", "int": "int32", "long": "int64", "byte": "uint8"},
+}
+
+
+def _casts(run: Run, ref: Ref, short: str, node: ast.Call) -> bool:
+    """Whether a conversion surely changes the dtype, and so copies."""
+    target = _target_dtype(run, short, node)
+    source = dtype_of(ref)
+    if not target or not source or target == source:
+        return False
+    return not (target.startswith("int") and source == "int")
+
+
+def _target_dtype(run: Run, short: str, node: ast.Call) -> str:
+    """The dtype that a conversion asks for, or nothing."""
+    if short in DTYPES:
+        return DTYPES[short]
+    if short in ("to", "type"):
+        for item in (*node.args, *(keyword.value for keyword in node.keywords)):
+            name = is_imported(run, item)
+            if name is not None and name.startswith("torch."):
+                return DTYPES.get(name.removeprefix("torch."), "")
+    return ""
+
+
+def dtype_of(ref: Ref) -> str:
+    """The dtype of a reference: what the last conversion asked for, or what its storage was made with.
+
+    A module's own values are float32 unless told otherwise.
+    """
+    for link in reversed(ref.chain):
+        if link.kind == MAYBE and link.op in DTYPES:
+            return DTYPES[link.op]
+        if link.kind == SNAPSHOT:
+            return "float32"
+    return ref.obj.dtype
+
+
+def part_key(run: Run, short: str, node: ast.Call, first: int) -> object:
+    """For an op that views a part: which one."""
+    if short not in library.PARTS:
+        return None
+    texts = tuple(run.text(item) for item in node.args[first:])
+    versions = tuple(
+        (name, run.now.version.get(name, 0)) for item in node.args[first:] for name in run.names_in(item)
+    )
+    return (short, texts, versions)
+
+
+def really_overlaps(short: str, node: ast.Call, first: int) -> bool:
+    """Whether a call of an overlapping view op, as far as its literal arguments tell, makes elements share memory."""
+    args = node.args[first:]
+    if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
+        args = args[0].elts
+    if short == "unfold":
+        if len(args) < 3 or not isinstance(args[2], ast.Constant):
+            return False
+        size, step = args[1], args[2].value
+        return size.value > step if isinstance(size, ast.Constant) else step == 1
+    if short == "as_strided":
+        return _strides_overlap(node.args[first:])
+    return not (args and all(_is_minus_one(item) for item in args))
+
+
+def _strides_overlap(args: list[ast.expr]) -> bool:
+    if len(args) < 2:
+        return False
+    pairs: list[tuple[int, int]] = []
+    for sizes, strides in ((args[0], args[1]),):
+        if not (isinstance(sizes, (ast.Tuple, ast.List)) and isinstance(strides, (ast.Tuple, ast.List))):
+            return False
+        for size, stride in zip(sizes.elts, strides.elts, strict=False):
+            if isinstance(stride, ast.Constant) and stride.value == 0:
+                return True
+        literal = [stride.value for stride in strides.elts if isinstance(stride, ast.Constant)]
+        if len(literal) != len(set(literal)):
+            return True
+        for size, stride in zip(sizes.elts, strides.elts, strict=False):
+            if not (isinstance(size, ast.Constant) and isinstance(stride, ast.Constant)):
+                return False
+            if isinstance(size.value, int) and isinstance(stride.value, int):
+                pairs.append((stride.value, size.value))
+    reach = 0
+    for stride, size in sorted(pairs):
+        if size > 1 and stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
+
+
+def _is_minus_one(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+        and node.operand.value == 1
+    )
+
+
+def copies(run: Run, node: ast.AST, value: Value, made: str) -> Value:
+    """A fresh copy of each alternative."""
+    result: Value | None = None
+    for ref in value.refs:
+        one = copy_of(run, node, ref, made)
+        result = one if result is None else join_values(result, one)
+    return result if result is not None else fresh(run, node, "unknown", made)
+
+
+def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value], args: Args, first: int) -> Value:
+    """The result of an op that makes new storage, or no tensor."""
+    if op.result in ("host", "none"):
+        if short == "data_ptr" and isinstance(node.func, ast.Attribute) and not run.is_storage(node.func.value):
+            return Value(kind="number", const=Pointer(run.short(node.func.value)))
+        return NUMBER if op.result == "host" else NONE
+    if "as_tuple" in args.keywords or (short == "where" and len(args.values) == 1):
+        return fresh(run, node, "list", short, data="indices")
+    if op.result == "other":
+        return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+    kind = "tensor" if op.form == "function" else "unknown"
+    if op.result == "array":
+        return fresh(run, node, "array", short)
+    tensors = [value for value in values if value.refs]
+    if op.many > 1:
+        items: list[tuple[str, ast.expr, Value]] = []
+        for position in range(op.many):
+            one = fresh(run, node, kind, short, *tensors[:1])
+            one.refs[0].obj.dtype = "int" if position == 1 and short in library.WITH_INDICES else ""
+            items.append((f"[{position}]", node, one))
+        return container(run, node, "tuple", items)
+    if op.many == -1:
+        return fresh(run, node, "list", short, *tensors[:1], data="tensors")
+    result = fresh(run, node, kind, short, *tensors[:3])
+    obj = result.refs[0].obj
+    if values and len(values[0].refs) == 1:
+        obj.copied = values[0].refs[0]
+    obj.dtype = _made_dtype(run, op, short, args)
+    if op.dtype == "same" and tensors and tensors[0].obj is not None:
+        obj.dtype = tensors[0].obj.dtype
+    extra = len(args.values) - first
+    obj.zero_dim = op.zero_dim and "reduction" not in args.keywords and (
+        (extra <= 0 and not ({"dim", "axis"} & args.keywords.keys()))
+        or op.name.startswith("torch.nn.functional.")
+    )
+    if not obj.zero_dim and tensors and not op.zero_dim and op.dtype in ("", "same", "bool"):
+        first_obj = tensors[0].obj
+        obj.zero_dim = first_obj is not None and first_obj.zero_dim and len(tensors) == 1 and op.form == "method"
+    obj.pinned = short == "pin_memory" or args.flag("pin_memory")
+    if op.factory and values and values[0].kind == "number" and short in ("tensor", "as_tensor", "scalar_tensor"):
+        obj.zero_dim = True
+    if op.factory:
+        obj.graph = args.flag("requires_grad")
+        obj.leaf = obj.graph or None
+    elif run.now.grad is False or op.detaches:
+        obj.graph = False
+    else:
+        graphs = [value.obj.graph if value.obj is not None else None for value in tensors]
+        obj.graph = True if True in graphs else (False if graphs and all(g is False for g in graphs) else None)
+    return result
+
+
+def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
+    """The dtype of a new tensor, as far as it is certain."""
+    given = args.keywords.get("dtype")
+    if given is not None:
+        name = is_imported(run, given[0]) or ""
+        return DTYPES.get(name.removeprefix("torch."), "")
+    if op.dtype in ("bool", "int"):
+        return op.dtype
+    return "int64" if op.factory and short in ("arange", "randperm", "randint") else ""
+
+
+def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: Args, func: ast.Attribute) -> Value:
+    """A method of Tensor with its row of the table."""
+    one = Value((ref,))
+    if name == "share_memory_":
+        ref.obj.moved = True
+    if name in library.TENSOR_ONLY or name == "clamp" and any(value.refs for value in args.values):
+        run.note(one, 2)
+    elif op.writes:
+        run.note(one, 2)
+    elif array_arguments(args):
+        run.note(one, 1)
+    if "out" in args.keywords:
+        run.use(one, func.value, "operand")
+        return _out(run, node, op, name, args)
+    if name[-1] == "_" and op.result == "other":
+        return Value((ref.derive(Link(ALIAS, name, node)),))
+    if op.writes:
+        if 0 in op.writes:
+            for given, value in args.all():
+                run.use(value, given, "operand")
+            if name == "copy_":
+                run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
+            whole = run.method_calls[node][0] if node in run.method_calls else one
+            run.write(node, one, name, "method", run.short(func.value), whole=whole)
+            run.use(one, func.value, "receiver")
+            run.written_here.append((node, one, name))
+            return Value((ref.derive(Link(ALIAS, name, node)),)) if op.result == "same" else UNKNOWN
+        args.use(run)
+        return UNKNOWN
+    if name == "requires_grad_" and not (args.values and not args.flag("", 0)):
+        ref.obj.leaf, ref.obj.graph = True, True
+    if name == "retain_grad":
+        ref.obj.leaf = True
+    if name == "detach":
+        _clone_detach(run, node, ref, func)
+    if name in ("item", "tolist"):
+        host_read(run, node, ref, name)
+    role = op_role(op, name, 1 + sum(1 for value in args.values if value.refs))
+    for given, value in args.all():
+        run.use(value, given, role)
+    if op.result == "same":
+        return Value((ref.derive(Link(ALIAS, name, node)),))
+    if op.result in ("view", "maybe") and op.of == 0:
+        if name == "type" and not args.values and not args.keywords:
+            return STRING
+        return share(run, node, op, name, one, args, receiver_first=0)
+    if op.result == "array" and op.of == 0:
+        return Value((ref.derive(Link(NUMPY, name, node)),))
+    if op.result != "host" or name in library.READS_DATA:
+        run.use(one, func.value, role)
+    reduced_on_host(run, node, ref, name, op)
+    if name == "clone":
+        return copy_of(run, node, ref, "clone")
+    return op_result(run, node, op, name, [one, *args.values], args, 1)
+
+
+def array_arguments(args: Args) -> bool:
+    """Keywords that only array libraries use."""
+    return bool({"dim", "axis", "keepdim", "dtype", "non_blocking", "memory_format"} & args.keywords.keys())
+
+
+def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> None:
+    """`x.clone().detach()`, `torch.clone(x).detach()`."""
+    inner = func.value
+    match inner:
+        case ast.Call(func=ast.Attribute(value=receiver, attr="clone")) if ref.obj.made == "clone" and not ref.chain:
+            if is_imported(run, inner.func) == "torch.clone":
+                if not inner.args:
+                    return
+                receiver = inner.args[0]
+            source = ref.obj.copied
+            graph = None if source is None else on_graph(source)
+            run.fact(CloneDetach(site=node, receiver=run.short(receiver), graph=graph, recording=run.now.grad))
+
+
+def on_graph(ref: Ref) -> bool | None:
+    """Whether a reference requires grad, as far as known."""
+    if any(link.kind in (DETACH, NUMPY) for link in ref.chain):
+        return False
+    if ref.obj.dtype == "bool" or "int" in ref.obj.dtype:
+        return False
+    return ref.obj.graph
+
+
+def backward(run: Run, base: Value) -> None:
+    for ref in base.refs:
+        if ref.obj.kind in ("tensor", "unknown"):
+            ref.obj.zero_dim = ref.obj.zero_dim or not any(link.kind == VIEW for link in ref.chain)
+            if ref.obj.kind == "unknown":
+                ref.obj.uses.append((2, run.stmt))

@@ -1,0 +1,159 @@
+"""What only a whole statement or function shows: dropped results, accumulators, bindings never read."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.evaluate import (
+    evaluate,
+)
+from flake8_tensorcopy.engine.facts import (
+    AccumulatedItem,
+    DroppedResult,
+    LostWrite,
+)
+from flake8_tensorcopy.engine.host import host_scalar
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import (
+    Value,
+)
+
+
+def dropped(run: Run, call: ast.Call, value: Value) -> None:
+    """A call whose result nobody takes."""
+    known = run.method_calls.get(call)
+    if known is None or not isinstance(call.func, ast.Attribute):
+        _dropped_function(run, call)
+        return
+    base, name = known
+    op = ops.method(name)
+    if op is None or op.form != "method" or op.writes or op.result not in ("fresh", "view", "maybe"):
+        return
+    if any(keyword.arg in ("out", "inplace") for keyword in call.keywords):
+        return
+    obj = base.obj
+    if obj is None or obj.refuted or any(ref.kind not in ("tensor", "unknown") for ref in base.refs):
+        return
+    strict = min(run.evidence_of(ref, run.stmt) for ref in base.refs)
+    own = 2 if name in library.TENSOR_ONLY or (name == "clamp") else 0
+    run.fact(
+        DroppedResult(
+            site=call,
+            receiver=run.short(call.func.value),
+            op=name,
+            moves=op.result == "maybe" and name not in library.LAYOUT - {"contiguous"},
+            twin=ops.method(name + "_") is not None,
+            views=op.result == "view",
+            evidence=max(strict, own),
+            receiver_evidence=strict,
+            probing=run.quiet > 0,
+        )
+    )
+
+
+def _dropped_function(run: Run, call: ast.Call) -> None:
+    """`torch.clamp(x, 0, 1)` as a statement, where torch has a form that writes."""
+    known = run.function_calls.get(call)
+    if known is None or not call.args:
+        return
+    op, short = known
+    functional = op.name.startswith("torch.nn.functional.") and (op.inplace_flag or op.out_keyword)
+    if op.writes or op.factory or not (functional or ops.method(short + "_") is not None):
+        return
+    first = evaluate(run, call.args[0])
+    if first.obj is None or run.evidence(first.obj, run.stmt) < 3 or op.result not in ("fresh", "maybe", "view"):
+        return
+    run.fact(
+        DroppedResult(
+            site=call,
+            receiver=run.short(call.args[0]),
+            op=short,
+            moves=False,
+            twin=True,
+            views=False,
+            evidence=3,
+            receiver_evidence=3,
+            probing=run.quiet > 0,
+        )
+    )
+
+
+def accumulated(run: Run) -> None:
+    """`acc = w[0]; acc += ..; return acc / n`: the caller's first item is the sum now."""
+    for ref in [use.ref for use in run.uses]:
+        top = ref.obj
+        owner = top.parent
+        if top.owner != "item" or owner is None or owner.owner != "argument" or ref.place is None:
+            continue
+        if not top.slot.strip("[]-").isdigit():
+            continue
+        if ref.place.origin != "name":
+            continue
+        reached = [top, *(held.obj for slot in run.now.fields(top).values() for held in slot.refs)]
+        for write in run.log:
+            obj = write.ref.obj
+            if write.how in ("augmented", "method") and (obj is top or obj.parent is top or obj in reached):
+                run.fact(
+                    AccumulatedItem(
+                        site=write.node,
+                        writer=ref.place.name,
+                        collection=owner.key,
+                        op=write.op,
+                        bound=ref.place.node,
+                        evidence=run.evidence(obj, write.stmt),
+                    )
+                )
+
+
+def only_copies(run: Run, node: ast.If) -> bool:
+    """The branch copies: the test only spares work."""
+    if any(isinstance(item, (ast.Raise, ast.Assert)) for item in node.body):
+        return False
+    return any(word in run.text(item) for item in node.body for word in ("copy", "clone", "memmove", "contiguous"))
+
+
+def pointer_results(run: Run, asserted: bool, guards: bool) -> None:
+    for test in run.pointer_tests:
+        run.fact(replace(test, asserted=asserted, guards_copy=guards))
+    run.pointer_tests = []
+
+
+def batch_of_tensors(run: Run, node: ast.For | ast.AsyncFor) -> None:
+    """`for images, labels in loader`: a loader's batches unpack into tensors."""
+    target, over = node.target, node.iter
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("enumerate", "tqdm"):
+        if over.func.id == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+            target = target.elts[1]
+        over = over.args[0] if over.args else over
+    if not isinstance(target, ast.Tuple) or not library.says_loader(run.text(over)):
+        return
+    for item in target.elts:
+        value = run.now.env.get(item.id) if isinstance(item, ast.Name) else None
+        if value is not None and value.obj is not None and value.obj.kind == "unknown":
+            value.obj.uses.append((3, None))
+
+
+def finish_run(run: Run) -> None:
+    """Facts that need the whole function: bindings never read, moves only logged, snapshots edited for nothing."""
+    run.settle()
+    for place, fact, was in run.rebindings:
+        if not place.read:
+            run.fact(replace(fact, evidence=run.evidence_of(was, fact.site)))
+    for place, (move, ref) in run.moves.items():
+        if run.logged[place] == {"logged"} and place.name not in run.closed_over:
+            host_scalar(run, move, ref, "logged")
+    for obj, (target, ref) in run.edited.items():
+        if obj not in run.loaded and ref.place is not None and ref.place.name not in run.escaped:
+            run.fact(
+                LostWrite(
+                    site=target,
+                    base=ref.place.name,
+                    op="[...] =",
+                    copied_by="state_dict",
+                    index=None,
+                    evidence=3,
+                    probing=False,
+                )
+            )

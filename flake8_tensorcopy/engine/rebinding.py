@@ -1,0 +1,164 @@
+"""Rebindings that lose something: a parameter's name rebound, a leaf replaced by a computed tensor."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine.facts import (
+    DeadRebinding,
+    LeafRebound,
+)
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    UNKNOWN,
+    Obj,
+    Place,
+    Value,
+)
+
+
+def leaf_candidate(
+    run: Run, place: Place, value: Value, source: ast.expr, name: str, before: Value | None
+) -> None:
+    """`w = w - lr * w.grad`: wrong if `.grad` of the new value is read."""
+    obj = value.obj
+    if obj is None or obj.owner != "fresh" or obj.leaf or value.refs[0].place is not None:
+        return
+    if run.stmt is not None and (f"{name}.grad" in run.text(source) or _from_gradient(obj, before)):
+        run.leaf_candidates[place] = (run.stmt, name)
+
+
+def _from_gradient(obj: Obj, before: Value | None) -> bool:
+    """Whether a computed value has the gradient of what the name held before among its operands."""
+    held = {ref.obj for ref in before.refs} if before is not None else set()
+    pending, seen = [obj], set()
+    while pending and len(seen) < 40:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.slot == ".grad" and one.parent in held:
+            return True
+        pending.extend(one.source)
+    return False
+
+
+def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place: Place, source: ast.expr) -> None:
+    """Remember a rebinding of somebody's tensor, to see at the end whether the new one was ever read."""
+    if before is None or not before.refs or name in run.closed_over:
+        return
+    was = before.refs[0]
+    if was.place is None or was.place.name != name:
+        return
+    if was.place.origin == "loop":
+        origin = "loop"
+    elif was.place.origin == "argument":
+        origin = "argument"
+    elif was.chain and was.chain[-1].kind == ALIAS and was.obj.owner in ("attribute", "item"):
+        origin = "grad" if was.obj.slot == ".grad" else "parameter"
+    elif was.obj.slot == ".grad":
+        origin = "grad"
+    else:
+        return
+    names = set(run.names_in(source))
+    siblings = run.siblings.get(name, frozenset()) & names
+    statement = run.stmt
+    assert statement is not None
+    gradient = ".grad" in run.text(source)
+    if not gradient:
+        for used in names:
+            value = run.now.env.get(used)
+            obj = value.obj if value is not None else None
+            if obj is not None and (obj.slot == ".grad" or "autograd.grad" in _makers(obj)):
+                gradient = True
+    obj = held.obj
+    run.rebindings.append(
+        (
+            place,
+            DeadRebinding(
+                site=statement,
+                name=name,
+                origin=origin,
+                source=was.place.name if origin == "loop" else was.obj.key,
+                uses_itself=name in names,
+                uses_sibling=bool(siblings),
+                update=gradient,
+                parameter=was.obj.param,
+                computed=obj is not None
+                and obj.owner == "fresh"
+                and obj is not was.obj
+                and obj.made not in ("call", "tuple"),
+                evidence=0,
+                op=obj.made if obj is not None else "",
+            ),
+            was,
+        )
+    )
+
+
+def _makers(obj: Obj) -> set[str]:
+    found, pending = set(), [obj]
+    while pending and len(found) < 12:
+        one = pending.pop()
+        found.add(one.made)
+        if one.parent is not None:
+            pending.append(one.parent)
+    return found
+
+
+def leaf_rebound(
+    run: Run, target: ast.Attribute, obj: Obj, before: Value, value: Value, source: ast.expr, name: str
+) -> None:
+    new = value.obj
+    if new is None or new.kind != "tensor" and run.evidence(new, None) < 2 or new.leaf or new.param:
+        return
+    if new.owner != "fresh" or value.refs[0].place is not None:
+        return
+    was = before.obj
+    text = run.text(target)
+    mentions = text in run.text(source)
+    if target.attr in run.module.survey.deleted:
+        return
+    if was is not None and was.param and obj.kind == "module" and new.kind == "tensor" and new.made != "call":
+        run.fact(LeafRebound(site=target, target=name, reason="parameter", expected=None, evidence=3))
+        return
+    table = run.module.table(obj.data).get("." + target.attr) if hasattr(obj.data, "methods") else None
+    made = table.obj if table is not None else None
+    if made is None or not (made.leaf or made.param) or run.function.name == "__init__":
+        return
+    if mentions and f"{text}.grad" in run.text(source) and run.now.env.get("self") is not None:
+        run.fact(LeafRebound(site=target, target=name, reason="method", expected=made.node, evidence=3))
+
+
+def item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, value: Value, source: ast.expr) -> None:
+    """`self.params[k] = self.params[k] - lr * self.params[k].grad`, with leaves from `__init__`."""
+    name = run.text(target)
+    new = value.obj
+    if new is None or new.owner != "fresh" or new.leaf or value.refs[0].place is not None:
+        return
+    if f"{name}.grad" not in run.text(source) and not _from_item_gradient(new, obj):
+        return
+    if run.stmt is not None:
+        run.item_candidates[(obj, key.split("]")[0])] = (run.stmt, name, run.loop, new)
+    for slot in (key, "[*]"):
+        for ref in run.now.fields(obj).get(slot, UNKNOWN).refs:
+            if ref.obj is new and ref.place is not None and run.stmt is not None:
+                run.leaf_candidates[ref.place] = (run.stmt, name)
+    held = obj.data
+    if isinstance(held, Value) and held.obj is not None and held.obj.leaf and run.stmt is not None:
+        run.fact(LeafRebound(site=run.stmt, target=name, reason="method", expected=held.obj.node, evidence=3))
+
+
+def _from_item_gradient(new: Obj, container: Obj) -> bool:
+    """`for k, v in params.items(): params[k] = v - lr * v.grad`."""
+    pending, seen = [new], set()
+    while pending and len(seen) < 40:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.slot == ".grad" and one.parent is not None and one.parent.parent is container:
+            return True
+        pending.extend(one.source)
+    return False

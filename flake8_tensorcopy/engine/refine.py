@@ -1,0 +1,98 @@
+"""What tests, decorators and context managers prove: kinds, identities, grad mode."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine.evaluate import (
+    evaluate,
+    is_imported,
+)
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import FunctionNode
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    MAYBE,
+    UNKNOWN,
+    Obj,
+    Value,
+)
+
+
+def refine(run: Run, test: ast.expr, taken: bool) -> None:
+    """What a test proves of a name in its arm."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, taken = test.operand, not taken
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values) if taken:
+            for item in values:
+                refine(run, item, True)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() as name, kind]):
+            value = run.now.env.get(name.id)
+            if value is not None and value.obj is not None and value.obj.kind == "unknown":
+                said = run.module.from_annotation(kind, Obj("unknown", ""))
+                if taken and said is not None and said.kind == "tensor":
+                    value.obj.uses.append((3, None))
+                elif taken and said is not None and said.kind == "module":
+                    value.obj.kind, value.obj.cls = "module", said.cls
+        case ast.Call(args=[ast.Name() as name]) if taken and is_imported(run, test.func) == "torch.is_tensor":
+            value = run.now.env.get(name.id)
+            if value is not None and value.obj is not None:
+                value.obj.uses.append((3, None))
+        case ast.Compare(left=ast.Name() as left, ops=[op], comparators=[right]):
+            _refine_identity(run, left, op, right, taken)
+
+
+def _refine_identity(run: Run, left: ast.Name, op: ast.cmpop, right: ast.expr, taken: bool) -> None:
+    if not isinstance(op, (ast.Is, ast.IsNot)):
+        return
+    same = isinstance(op, ast.Is) == taken
+    value = run.now.env.get(left.id)
+    if value is None:
+        return
+    if isinstance(right, ast.Constant) and right.value is None:
+        if same:
+            run.now.env[left.id] = Value(kind="none")
+        return
+    other = evaluate(run, right)
+    objs = {ref.obj for ref in other.refs}
+    run.guarded.update(ref.obj for ref in value.refs if ref.obj in objs)
+    if same:
+        return
+    kept = tuple(
+        ref for ref in value.refs if ref.obj not in objs or not any(link.kind in (MAYBE, ALIAS) for link in ref.chain)
+    )
+    if len(kept) < len(value.refs):
+        run.now.env[left.id] = Value(kept) if kept else UNKNOWN
+
+
+def grad_mode(run: Run, node: ast.expr) -> str | None:
+    if not isinstance(node, ast.Call):
+        return None
+    name = is_imported(run, node.func)
+    if name in ("torch.no_grad", "torch.inference_mode"):
+        return "off"
+    if name == "torch.enable_grad":
+        return "on"
+    if name == "torch.set_grad_enabled":
+        argument = node.args[0] if node.args else None
+        if isinstance(argument, ast.Constant):
+            return "on" if argument.value else "off"
+        return "unknown"
+    return None
+
+
+def no_grad_decorated(run: Run, node: FunctionNode) -> bool:
+    for decorator in node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if is_imported(run, target) in ("torch.no_grad", "torch.inference_mode"):
+            return True
+    return False
+
+
+def autograd_function(run: Run) -> bool:
+    """`forward` and `backward` of a torch.autograd.Function run with grad mode off."""
+    cls = run.function.cls
+    if cls is None or run.function.name not in ("forward", "backward", "setup_context", "vjp", "jvp"):
+        return False
+    return any((run.names.qualify(base) or "").endswith("autograd.Function") for base in cls.bases)
