@@ -77,7 +77,10 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
                 how = f"`{fact.reader}` is the same tensor"
                 if fact.source is not None:
                     how = f"`{region.code(fact.source)}` on line {region.line(fact.source)} made no copy"
-                message = f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {how}, and `{fact.reader}` is read on line {line}"
+                message = (
+                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {how}, and `{fact.reader}` is "
+                    f"read on line {line}"
+                )
                 yield Finding(where, "TSC101", message, fact.steps(region))
             case StaleRead(link="alias", certain=False, together=True, activation=False) if fact.evidence >= 2:
                 message = (
@@ -101,7 +104,9 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
 def _meant_to_keep(fact: StaleRead) -> bool:
     if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.stored_from == fact.writer:
         return False
-    return fact.together or ((fact.kept or fact.compared) and not fact.reader_is_source and fact.reader_origin != "store")
+    return fact.together or (
+        (fact.kept or fact.compared) and not fact.reader_is_source and fact.reader_origin != "store"
+    )
 
 
 RULE = Rule(

@@ -79,8 +79,8 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
         match fact:
             case StaleRead(how="swap"):
                 message = (
-                    f"this swap loses `{fact.reader}`: both sides are views of `{fact.writer}`, and the first assignment "
-                    "overwrites what the second one reads"
+                    f"this swap loses `{fact.reader}`: both sides are views of `{fact.writer}`, and the first "
+                    "assignment overwrites what the second one reads"
                 )
                 yield Finding(where, "TSC102", message)
             case StaleRead(reader_derived=True, writer_derived=False) if fact.kept or fact.compared:
@@ -94,8 +94,8 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
                 fact.compared or (fact.together and fact.role in ("operand", "return"))
             ):
                 message = (
-                    f"{fact.verb} on `{fact.writer}`, a view of `{fact.reader}`, changes `{fact.reader}` itself, which is "
-                    f"read on line {line} as the value before"
+                    f"{fact.verb} on `{fact.writer}`, a view of `{fact.reader}`, changes `{fact.reader}` itself, "
+                    f"which is read on line {line} as the value before"
                 )
                 yield Finding(where, "TSC102", message, fact.steps(region), preview=True)
 

@@ -79,13 +79,14 @@ def check(facts: list[StaleRead | ReboundData], region: Region) -> Iterator[Find
                 source = fact.source or fact.read
                 message = (
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: `{region.code(source)}` on line "
-                    f"{region.line(source)} shares storage, and `{fact.reader}` is read on line {region.line(fact.read)}"
+                    f"{region.line(source)} shares storage, and `{fact.reader}` is read on line "
+                    f"{region.line(fact.read)}"
                 )
                 yield Finding(where, "TSC103", message, fact.steps(region))
             case ReboundData() if fact.parameter or (fact.looped and fact.evidence >= 2):
                 message = (
-                    f"`{fact.target} = {fact.value}` copies nothing: both tensors share one storage from here on, and a "
-                    "write to one changes the other"
+                    f"`{fact.target} = {fact.value}` copies nothing: both tensors share one storage from here on, "
+                    "and a write to one changes the other"
                 )
                 yield Finding(where, "TSC103", message)
 

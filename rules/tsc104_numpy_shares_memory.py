@@ -86,20 +86,20 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
                 shares = f"`{region.code(source)}` on line {region.line(source)} shares memory with it"
                 if fact.reader_origin == "store" and fact.bound is not None:
                     message = (
-                        f"what is stored here changes with `{fact.writer}` ({fact.verb} on line {region.line(fact.site)}): "
-                        f"`{region.code(source)}` shares its memory"
+                        f"what is stored here changes with `{fact.writer}` ({fact.verb} on line "
+                        f"{region.line(fact.site)}): `{region.code(source)}` shares its memory"
                     )
                     yield Finding(region.span(fact.bound), "TSC104", message, fact.steps(region))
                     continue
                 message = (
-                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {shares}, and `{fact.reader}` is read on "
-                    f"line {region.line(fact.read)}"
+                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {shares}, and `{fact.reader}` is "
+                    f"read on line {region.line(fact.read)}"
                 )
                 yield Finding(where, "TSC104", message, fact.steps(region))
             case SharedWrite(link="numpy", owner="argument", certain=True):
                 message = (
-                    f"{fact.verb} on `{fact.writer}` changes the caller's `{fact.owner_name}`: `{fact.links[-1]}` shares "
-                    "its memory"
+                    f"{fact.verb} on `{fact.writer}` changes the caller's `{fact.owner_name}`: `{fact.links[-1]}` "
+                    "shares its memory"
                 )
                 yield Finding(where, "TSC104", message, fact.steps(region))
 

@@ -72,15 +72,15 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
             case StaleRead(link="maybe", certain=True) if fact.evidence >= 1 and _matters(fact):
                 source = fact.source or fact.read
                 message = (
-                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` when `{fact.maybe_op}` has nothing to "
-                    f"do ({fact.when}): see line {region.line(source)}; `{fact.reader}` is read on line "
+                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` when `{fact.maybe_op}` has nothing "
+                    f"to do ({fact.when}): see line {region.line(source)}; `{fact.reader}` is read on line "
                     f"{region.line(fact.read)}"
                 )
                 yield Finding(where, "TSC105", message, fact.steps(region))
             case SharedWrite(link="maybe", owner="argument", certain=True) if fact.evidence >= 1:
                 message = (
-                    f"{fact.verb} on `{fact.writer}` changes the caller's `{fact.owner_name}` when `{fact.maybe_op}` has "
-                    f"nothing to do ({fact.when})"
+                    f"{fact.verb} on `{fact.writer}` changes the caller's `{fact.owner_name}` when `{fact.maybe_op}` "
+                    f"has nothing to do ({fact.when})"
                 )
                 yield Finding(where, "TSC105", message, fact.steps(region), preview=True)
 

@@ -84,7 +84,8 @@ def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
         passed = "".join(f", and `{op}` does not copy the tensors" for op in fact.copies[:1])
         message = (
             f"`{fact.reader}` is no snapshot: `state_dict()` holds the live tensors of `{fact.module}`{passed}; "
-            f"`{fact.change}` on line {region.line(fact.changed)} changes them before line {region.line(fact.read)} reads them"
+            f"`{fact.change}` on line {region.line(fact.changed)} changes them before line {region.line(fact.read)} "
+            "reads them"
         )
         yield Finding(region.span(fact.site), "TSC112", message, fact.steps(region))
 

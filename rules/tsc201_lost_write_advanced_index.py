@@ -67,8 +67,8 @@ def check(facts: list[LostWrite], region: Region) -> Iterator[Finding]:
         if fact.copied_by != "index" or fact.index is None or fact.evidence < 1 or fact.probing:
             continue
         message = (
-            f"{fact.verb} changes a copy that is thrown away: `{fact.base}[{region.code(fact.index)}]` copies, since its "
-            "index is a mask, list or tensor"
+            f"{fact.verb} changes a copy that is thrown away: `{fact.base}[{region.code(fact.index)}]` copies, since "
+            "its index is a mask, list or tensor"
         )
         yield Finding(region.span(fact.site), "TSC201", message)
 

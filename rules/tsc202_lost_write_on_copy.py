@@ -76,13 +76,11 @@ def check(facts: list[LostWrite], region: Region) -> Iterator[Finding]:
                 continue
             case "state_dict":
                 message = (
-                    f"this puts a tensor into `{fact.base}` and not into the model: a state_dict is a new dict, and it is "
-                    "never loaded back"
+                    f"this puts a tensor into `{fact.base}` and not into the model: a state_dict is a new dict, and "
+                    "it is never loaded back"
                 )
             case "data":
-                message = (
-                    f"`{fact.base}.data = ..` gives a temporary view another storage; `{fact.base}` itself keeps its values"
-                )
+                message = f"`{fact.base}.data = ..` gives a temporary view another storage; the tensor keeps its values"
             case op:
                 message = f"{fact.verb} changes the copy that `{op}` made of `{fact.base}`, and nobody else can see it"
         yield Finding(region.span(fact.site), "TSC202", message)

@@ -71,8 +71,8 @@ def check(facts: list[OverlappingWrite], region: Region) -> Iterator[Finding]:
         if fact.maybe:
             effect += ", unless the conversion after it made a copy"
         message = (
-            f"{fact.verb} on `{fact.writer}` {effect}: `{fact.expand}` on line {region.line(fact.expanded)} made no copies "
-            "of the rows"
+            f"{fact.verb} on `{fact.writer}` {effect}: `{fact.expand}` on line {region.line(fact.expanded)} made no "
+            "copies of the rows"
         )
         yield Finding(region.span(fact.site), "TSC301", message, fact.steps(region))
 

@@ -78,14 +78,14 @@ def check(facts: list[HostScalar], region: Region) -> Iterator[Finding]:
                 yield Finding(where, "TSC501", message)
             case "logged" if fact.scalar:
                 message = (
-                    f"`{fact.move}` copies the scalar `{fact.receiver}` only to show it: `.item()` reads it without the extra "
-                    "tensor and its graph node"
+                    f"`{fact.move}` copies the scalar `{fact.receiver}` only to show it: `.item()` reads it without "
+                    "the extra tensor and its graph node"
                 )
                 yield Finding(where, "TSC501", message)
             case "reduced" | "indexed" | "compared":
                 message = (
-                    f"`{fact.move}` moves all of `{fact.receiver}` and only then it is {fact.used}: do that on the device and "
-                    "move the result"
+                    f"`{fact.move}` moves all of `{fact.receiver}` and only then it is {fact.used}: do that on the "
+                    "device and move the result"
                 )
                 yield Finding(where, "TSC501", message, preview=True)
 

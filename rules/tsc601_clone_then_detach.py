@@ -66,8 +66,8 @@ def check(facts: list[CloneDetach], region: Region) -> Iterator[Finding]:
         if fact.graph is False or fact.recording is False:
             continue
         message = (
-            f"`clone()` of `{fact.receiver}` records a graph node that `detach()` drops at once: `detach().clone()` gives the "
-            "same tensor without it"
+            f"`clone()` of `{fact.receiver}` records a graph node that `detach()` drops at once: `detach().clone()` "
+            "gives the same tensor without it"
         )
         yield Finding(region.span(fact.site), "TSC601", message)
 

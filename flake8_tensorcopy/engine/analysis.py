@@ -75,9 +75,7 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
         if not any(features & need == need for need in wanted):
             continue
         if function.depth > MAX_DEPTH:
-            result.problem = result.problem or (
-                f"`{function.name}` nests expressions more than {MAX_DEPTH} deep"
-            )
+            result.problem = result.problem or (f"`{function.name}` nests expressions more than {MAX_DEPTH} deep")
             continue
         run = module.run_of(function)
         if run is None:

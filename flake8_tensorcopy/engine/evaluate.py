@@ -197,7 +197,9 @@ def index_part(run: Run, node: ast.expr) -> Index:
     version = run.now.version
     return Index(
         tuple(
-            run.text(item) + "".join(f"@{version.get(name, 0)}" for name in run.names_in(item)) if not _is_dots(item) else "..."
+            run.text(item) + "".join(f"@{version.get(name, 0)}" for name in run.names_in(item))
+            if not _is_dots(item)
+            else "..."
             for item in items
         )
     )
@@ -332,8 +334,10 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)
     obj = result.refs[0].obj
-    graphs = [known.graph if known is not None else (False if value.kind == "number" else None)
-              for known, value in zip(objs, operands, strict=True)]
+    graphs = [
+        known.graph if known is not None else (False if value.kind == "number" else None)
+        for known, value in zip(objs, operands, strict=True)
+    ]
     if run.now.grad is False:
         obj.graph = False
     elif any(graph is True for graph in graphs):
@@ -470,9 +474,7 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
             continue
         state.arms = arms | {arm}
         value = evaluate(run, branch)
-        values.append(
-            Value(tuple(ref.under(frozenset({arm})) for ref in value.refs), value.kind, value.const)
-        )
+        values.append(Value(tuple(ref.under(frozenset({arm})) for ref in value.refs), value.kind, value.const))
     state.arms = arms
     return values[0] if len(values) == 1 else join_values(values[0], values[1])
 
@@ -657,7 +659,7 @@ def _fresh_part(run: Run, node: ast.AST, value: Value) -> Value:
 
 def _parameter_of(run: Run, node: ast.AST, ref: Ref) -> Value:
     """One parameter of a module: a tensor that the module owns."""
-    kind, parts = ref.obj.data
+    _, parts = ref.obj.data
     module = parts[0][1].obj
     value = run.item_per_pass(module if module is not None else ref.obj, node)
     for held in value.refs:

@@ -1,4 +1,4 @@
-"""What the abstract run finds out, one class a kind of fact.  Rules ask for kinds by class name and decide on the fields.
+"""What the abstract run finds out, one class a kind of fact; rules ask for kinds by name and decide on the fields.
 
 Sites are nodes of flake8's own ast; `region.Region` turns them into spans, LibCST nodes and text.  `evidence` says how
 surely the thing is a tensor: 3 by definition, annotation or a torch result, 2 by a method that only tensors have, 1 by

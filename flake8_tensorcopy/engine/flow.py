@@ -239,10 +239,9 @@ def _loop(run: Run, node: ast.For | ast.AsyncFor | ast.While, head: Callable[[],
         run.state = None
     if run.state is not None and node.orelse:
         _block(run, node.orelse)
-    breaks = [state for state in frame.breaks]
-    for state in breaks:
+    for state in frame.breaks:
         state.arms = entry.arms
-    run.state = join_all([run.state, *breaks], run.entry_field)
+    run.state = join_all([run.state, *frame.breaks], run.entry_field)
 
 
 def _changed(before: State | None, after: State) -> bool:
@@ -295,7 +294,12 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
         if "raises" in text or "Raises" in text or "suppress" in text or "warns" in text:
             quiet += 1
         if item.optional_vars is not None:
-            bind_target(run, item.optional_vars, value if not value.refs or value.refs[0].obj.kind != "unknown" else UNKNOWN, item.context_expr)
+            bind_target(
+                run,
+                item.optional_vars,
+                value if not value.refs or value.refs[0].obj.kind != "unknown" else UNKNOWN,
+                item.context_expr,
+            )
     run.finish()
     run.quiet += quiet
     _block(run, node.body)
@@ -380,9 +384,8 @@ def _function(run: Run, node: FunctionNode) -> None:
 
 
 def _class(run: Run, node: ast.ClassDef) -> None:
-    if run.stmt is not None and run.function.node is not node:
-        run.now.bind(node.name, UNKNOWN)
-        run.now.env.pop(node.name, None)
+    # Classes are surveyed before any run; the name stands for the class.
+    run.now.env.pop(node.name, None)
 
 
 def _match(run: Run, node: ast.Match) -> None:
@@ -394,9 +397,11 @@ def _match(run: Run, node: ast.Match) -> None:
     exhaustive = False
     for position, case in enumerate(node.cases):
         run.state = before.copy()
-        run.now.arms = before.arms | {Arm((id(node), run.loop, position), True)} | {
-            Arm((id(node), run.loop, other), False) for other in range(len(node.cases)) if other != position
-        }
+        run.now.arms = (
+            before.arms
+            | {Arm((id(node), run.loop, position), True)}
+            | {Arm((id(node), run.loop, other), False) for other in range(len(node.cases)) if other != position}
+        )
         _bind_pattern(run, case.pattern, subject, node.subject)
         if case.guard is not None:
             run.use(evaluate(run, case.guard), case.guard, "test")

@@ -27,7 +27,8 @@ MODULE_METHODS = frozenset(
     "register_buffer register_parameter add_module register_module".split()
 )
 MODULE_SELF = frozenset(
-    "to cuda cpu float half double bfloat16 train eval apply requires_grad_ zero_grad to_empty share_memory type".split()
+    "to cuda cpu float half double bfloat16 type train eval apply requires_grad_ zero_grad to_empty "
+    "share_memory".split()
 )
 CONTAINER_METHODS = frozenset(
     "append appendleft extend insert items values keys copy get pop setdefault update clear popitem".split()
@@ -43,8 +44,12 @@ NUMPY_VIEWS = frozenset(
 NUMPY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize"})
 EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 
-_TRAIN = re.compile(r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e)(_|$)|^update_(weights|param|model|policy|actor|critic|network)")
-_NOT_TRAIN = re.compile(r"(set|is|get|make|build|create|load|save|log|test|eval)_|_(config|args|loader|data|set|mode|metrics?)")
+_TRAIN = re.compile(
+    r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e)(_|$)|^update_(weights|param|model|policy|actor|critic|network)"
+)
+_NOT_TRAIN = re.compile(
+    r"(set|is|get|make|build|create|load|save|log|test|eval)_|_(config|args|loader|data|set|mode|metrics?)"
+)
 _OPTIMIZER = re.compile(r"(^|[._])(opt|optim|optimi[sz]er|optimi[sz]ers)\d*($|[._\[])|_(opt|optim|optimizer)\d*$")
 _LOADER = re.compile(r"(^|[._])(data_?)?loader($|[._\d])|Loader\(", re.IGNORECASE)
 _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)

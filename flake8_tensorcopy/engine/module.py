@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
 from flake8_tensorcopy.engine.source import Class, Function, Survey
-from flake8_tensorcopy.engine.values import NUMBER, Obj, Place, Ref, Value
+from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
@@ -118,7 +118,11 @@ class Module:
     def entry_field(self, run: Run, obj: Obj, key: str) -> Value:
         """What a slot of an object holds before the function touches it."""
         per_pass = key.startswith("[") and key[1:2].isdigit() and key.endswith(")]")
-        name = f"an item of `{obj.key}`" if per_pass else f"{obj.key or '...'}{key.split(']')[0] + ']' if key[0] == '[' else key}"
+        name = (
+            f"an item of `{obj.key}`"
+            if per_pass
+            else f"{obj.key or '...'}{key.split(']')[0] + ']' if key[0] == '[' else key}"
+        )
         attribute = key.startswith(".")
         place = Place(name, None, root=obj.key.split(".")[0].split("[")[0], origin="attribute" if attribute else "item")
         owner = "attribute" if attribute else "item"
@@ -163,7 +167,7 @@ class Module:
         was = found.obj
         assert was is not None
         made = Obj("unknown", "attribute", parent=obj, key=name, slot=key)
-        chain = ()
+        chain: Chain = ()
         methods = cls.assigns.get(key[1:], set())
         if methods <= {"__init__"}:
             _copy_facts(was, made)

@@ -168,9 +168,7 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
         for value in args.values[:1]:
             run.note(value, 2)
         short = module.cls.rsplit(".", 1)[-1]
-        return Value(
-            tuple(ref.derive(Link(VIEW if op.result == "view" else MAYBE, short, node)) for ref in given.refs)
-        )
+        return Value(tuple(ref.derive(Link(VIEW if op.result == "view" else MAYBE, short, node)) for ref in given.refs))
     for value in args.values:
         run.note(value, 2)
     args.use(run, "operand")

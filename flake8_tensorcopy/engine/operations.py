@@ -76,9 +76,7 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
     if sharing and not op.variadic:
         return share(run, node, op, short, values[op.of], args, receiver_first=1)
     if op.variadic and op.result in ("view", "maybe") and op.many == -1 and not args.spread:
-        flat = [
-            (f"[{i}]", nodes[i], derived(run, node, op, short, value, args, 1)) for i, value in enumerate(values)
-        ]
+        flat = [(f"[{i}]", nodes[i], derived(run, node, op, short, value, args, 1)) for i, value in enumerate(values)]
         return container(run, node, "list", flat)
     return op_result(run, node, op, short, values, args, 1)
 
@@ -214,9 +212,7 @@ def part_key(run: Run, short: str, node: ast.Call, first: int) -> object:
     if short not in library.PARTS:
         return None
     texts = tuple(run.text(item) for item in node.args[first:])
-    versions = tuple(
-        (name, run.now.version.get(name, 0)) for item in node.args[first:] for name in run.names_in(item)
-    )
+    versions = tuple((name, run.now.version.get(name, 0)) for item in node.args[first:] for name in run.names_in(item))
     return (short, texts, versions)
 
 
@@ -226,39 +222,34 @@ def really_overlaps(short: str, node: ast.Call, first: int) -> bool:
     if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
         args = args[0].elts
     if short == "unfold":
-        if len(args) < 3 or not isinstance(args[2], ast.Constant):
-            return False
-        size, step = args[1], args[2].value
-        return size.value > step if isinstance(size, ast.Constant) else step == 1
+        size, step = (_number(args[1]), _number(args[2])) if len(args) > 2 else (None, None)
+        return step is not None and (size > step if size is not None else step == 1)
     if short == "as_strided":
         return _strides_overlap(node.args[first:])
     return not (args and all(_is_minus_one(item) for item in args))
 
 
 def _strides_overlap(args: list[ast.expr]) -> bool:
-    if len(args) < 2:
+    """`as_strided(sizes, strides)`: a stride of 0, the same stride twice, or a reach that leads into the next one."""
+    if len(args) < 2 or not all(isinstance(item, (ast.Tuple, ast.List)) for item in args[:2]):
         return False
-    pairs: list[tuple[int, int]] = []
-    for sizes, strides in ((args[0], args[1]),):
-        if not (isinstance(sizes, (ast.Tuple, ast.List)) and isinstance(strides, (ast.Tuple, ast.List))):
-            return False
-        for size, stride in zip(sizes.elts, strides.elts, strict=False):
-            if isinstance(stride, ast.Constant) and stride.value == 0:
-                return True
-        literal = [stride.value for stride in strides.elts if isinstance(stride, ast.Constant)]
-        if len(literal) != len(set(literal)):
-            return True
-        for size, stride in zip(sizes.elts, strides.elts, strict=False):
-            if not (isinstance(size, ast.Constant) and isinstance(stride, ast.Constant)):
-                return False
-            if isinstance(size.value, int) and isinstance(stride.value, int):
-                pairs.append((stride.value, size.value))
+    sizes, strides = ([_number(item) for item in getattr(given, "elts", [])] for given in args[:2])
+    literal = [stride for stride in strides if stride is not None]
+    if 0 in literal or len(literal) != len(set(literal)):
+        return True
+    if None in sizes or None in strides:
+        return False
     reach = 0
-    for stride, size in sorted(pairs):
+    for stride, size in sorted(zip(literal, [size for size in sizes if size is not None], strict=False)):
         if size > 1 and stride <= reach:
             return True
         reach += stride * (size - 1)
     return False
+
+
+def _number(node: ast.expr) -> int | None:
+    """The value of an integer literal."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
 def _is_minus_one(node: ast.expr) -> bool:
@@ -310,9 +301,12 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
     if op.dtype == "same" and tensors and tensors[0].obj is not None:
         obj.dtype = tensors[0].obj.dtype
     extra = len(args.values) - first
-    obj.zero_dim = op.zero_dim and "reduction" not in args.keywords and (
-        (extra <= 0 and not ({"dim", "axis"} & args.keywords.keys()))
-        or op.name.startswith("torch.nn.functional.")
+    obj.zero_dim = (
+        op.zero_dim
+        and "reduction" not in args.keywords
+        and (
+            (extra <= 0 and not ({"dim", "axis"} & args.keywords.keys())) or op.name.startswith("torch.nn.functional.")
+        )
     )
     if not obj.zero_dim and tensors and not op.zero_dim and op.dtype in ("", "same", "bool"):
         first_obj = tensors[0].obj
@@ -347,7 +341,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     one = Value((ref,))
     if name == "share_memory_":
         ref.obj.moved = True
-    if name in library.TENSOR_ONLY or name == "clamp" and any(value.refs for value in args.values):
+    if name in library.TENSOR_ONLY or (name == "clamp" and any(value.refs for value in args.values)):
         run.note(one, 2)
     elif op.writes:
         run.note(one, 2)

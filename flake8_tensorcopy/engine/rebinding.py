@@ -18,9 +18,7 @@ from flake8_tensorcopy.engine.values import (
 )
 
 
-def leaf_candidate(
-    run: Run, place: Place, value: Value, source: ast.expr, name: str, before: Value | None
-) -> None:
+def leaf_candidate(run: Run, place: Place, value: Value, source: ast.expr, name: str, before: Value | None) -> None:
     """`w = w - lr * w.grad`: wrong if `.grad` of the new value is read."""
     obj = value.obj
     if obj is None or obj.owner != "fresh" or obj.leaf or value.refs[0].place is not None:
@@ -32,7 +30,8 @@ def leaf_candidate(
 def _from_gradient(obj: Obj, before: Value | None) -> bool:
     """Whether a computed value has the gradient of what the name held before among its operands."""
     held = {ref.obj for ref in before.refs} if before is not None else set()
-    pending, seen = [obj], set()
+    pending = [obj]
+    seen: set[Obj] = set()
     while pending and len(seen) < 40:
         one = pending.pop()
         if one in seen:
@@ -98,7 +97,8 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
 
 
 def _makers(obj: Obj) -> set[str]:
-    found, pending = set(), [obj]
+    found: set[str] = set()
+    pending = [obj]
     while pending and len(found) < 12:
         one = pending.pop()
         found.add(one.made)
@@ -111,7 +111,7 @@ def leaf_rebound(
     run: Run, target: ast.Attribute, obj: Obj, before: Value, value: Value, source: ast.expr, name: str
 ) -> None:
     new = value.obj
-    if new is None or new.kind != "tensor" and run.evidence(new, None) < 2 or new.leaf or new.param:
+    if new is None or (new.kind != "tensor" and run.evidence(new, None) < 2) or new.leaf or new.param:
         return
     if new.owner != "fresh" or value.refs[0].place is not None:
         return
@@ -152,7 +152,8 @@ def item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, value
 
 def _from_item_gradient(new: Obj, container: Obj) -> bool:
     """`for k, v in params.items(): params[k] = v - lr * v.grad`."""
-    pending, seen = [new], set()
+    pending = [new]
+    seen: set[Obj] = set()
     while pending and len(seen) < 40:
         one = pending.pop()
         if one in seen:

@@ -1,7 +1,7 @@
 """The parts of a file where facts were found, as LibCST: a fact's site becomes a node, a span, its code.
 
-Only the function (or top-level statement) that holds a site is parsed, once, under a wrapper and never dedented, so that
-multi-line strings survive; nothing is parsed that no rule asks for.
+Only the function (or top-level statement) that holds a site is parsed, once, under a wrapper and never dedented, so
+that multi-line strings survive; nothing is parsed that no rule asks for.
 """
 
 from __future__ import annotations

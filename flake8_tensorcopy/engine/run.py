@@ -54,7 +54,20 @@ SNAPSHOT_WORDS = frozenset(
     "last tmp temp".split()
 )
 # Uses by how much they say about the reader; a later one wins.
-_ROLES = ("receiver", "bind", "logged", "item", "test", "iterate", "store", "argument", "operand", "yield", "return", "difference")
+_ROLES = (
+    "receiver",
+    "bind",
+    "logged",
+    "item",
+    "test",
+    "iterate",
+    "store",
+    "argument",
+    "operand",
+    "yield",
+    "return",
+    "difference",
+)
 _RANK = {role: rank for rank, role in enumerate(_ROLES)}
 
 
@@ -290,7 +303,7 @@ class Run:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
         self._item_gradient_read(ref, node)
         candidate = self.leaf_candidates.get(ref.place) if ref.place is not None else None
-        if candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt or (
+        if (candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt) or (
             candidate is not None and not ref.obj.leaf and self.loop
         ):
             statement, name = candidate
@@ -379,9 +392,7 @@ class Run:
             obj = obj.parent
             if obj.kind in ("module", "unknown"):
                 through = Ref(obj, tuple(part), ref.place, ref.seen, ref.arms)
-                upper = Write(
-                    write.node, write.stmt, write.op, "part", through, write.arms, write.loop, write.target
-                )
+                upper = Write(write.node, write.stmt, write.op, "part", through, write.arms, write.loop, write.target)
                 self.now.add_write(obj, upper)
 
     def _judge_write(self, write: Write, value: Value, several: bool) -> None:
@@ -431,7 +442,9 @@ class Run:
             )
             self.shared_objs[(SharedWrite, write.node)] = ref.obj
         if several and ref.obj.owner in ("attribute", "item") and ref.place is not None:
-            unowned = any(other.obj is not ref.obj and other.obj.owner == "fresh" and not other.chain for other in value)
+            unowned = any(
+                other.obj is not ref.obj and other.obj.owner == "fresh" and not other.chain for other in value
+            )
             if unowned and ref.chain and ref.chain[-1].kind == ALIAS:
                 self.fact(
                     JoinedWrite(

@@ -1,4 +1,4 @@
-"""What a file holds: one walk over its tree finds imports, classes, functions and what each might need the engine for."""
+"""What a file holds: one walk over its tree finds imports, classes, functions, and what each could be wrong about."""
 
 from __future__ import annotations
 

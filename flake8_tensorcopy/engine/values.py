@@ -147,7 +147,9 @@ class Ref:
     def derive(self, link: Link) -> Ref:
         if len(self.chain) >= MAX_CHAIN:
             link = Link(UNSURE, link.op, link.node)
-            return Ref(self.obj, (*self.chain[: MAX_CHAIN - 1], link), self.place, self.seen, self.arms, self.held, self.via)
+            return Ref(
+                self.obj, (*self.chain[: MAX_CHAIN - 1], link), self.place, self.seen, self.arms, self.held, self.via
+            )
         return Ref(self.obj, (*self.chain, link), self.place, self.seen, self.arms, self.held, self.via)
 
     def under(self, arms: frozenset[Arm]) -> Ref:

@@ -1506,6 +1506,8 @@ def _sharing(target: Target, seen: list[Seen]) -> dict[str, Any]:
     """`result` and `of` of an op that returns tensors or arrays."""
     start = _variadic_position(target, seen)
     if start >= 0:
+        # `einsum(equation, *operands)` hides the equation among them.
+        start = min((position for s in seen for position in s.partly), default=start)
         whole = [frozenset({start}) if s.partly else frozenset[int]() for s in seen]
         same = [frozenset({start}) if s.same else frozenset[int]() for s in seen]
     else:
