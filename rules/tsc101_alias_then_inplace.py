@@ -82,7 +82,9 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
                     f"read on line {line}"
                 )
                 yield Finding(where, "TSC101", message, fact.steps(region))
-            case StaleRead(link="alias", certain=False, together=True, activation=False) if fact.evidence >= 2:
+            case StaleRead(link="alias", certain=False, together=True, activation=False) if (
+                fact.evidence >= 2 and fact.reader_origin in ("name", "argument")
+            ):
                 message = (
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` where both are one tensor, and "
                     f"`{fact.reader}` is read on line {region.line(fact.read)}"
@@ -104,6 +106,8 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
 def _meant_to_keep(fact: StaleRead) -> bool:
     if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.stored_from == fact.writer:
         return False
+    if fact.reader_origin == "store" and fact.writer_origin == "loop":
+        return False  # a loop over the items writes them
     return fact.together or (
         (fact.kept or fact.compared) and not fact.reader_is_source and fact.reader_origin != "store"
     )

@@ -291,7 +291,7 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
         if mode is not None:
             run.now.grad = mode == "on" if mode != "unknown" else None
         text = run.text(item.context_expr)
-        if "raises" in text or "Raises" in text or "suppress" in text or "warns" in text:
+        if any(word in text.lower() for word in ("raises", "suppress", "warns", "profile", "benchmark", "timer")):
             quiet += 1
         if item.optional_vars is not None:
             bind_target(

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal, cast
 
-Form = Literal["method", "property", "function"]
+Form = Literal["method", "property", "function", "module"]
 Result = Literal["fresh", "view", "maybe", "same", "host", "array", "none", "other"]
 DType = Literal["bool", "int", "same", ""]
 
@@ -148,6 +148,7 @@ def method(name: str) -> Op | None:
 def function(qualified: str) -> Op | None:
     """The function of that qualified name, or None.
 
+    A class of `torch.nn` has a row of the form "module": what calling an instance does.
     Known modules: `torch`, `torch.nn.functional`, `torch.linalg`, `torch.special`, `torch.fft`.
     `torch.Tensor.add_` is the method, called with `self` as its argument 0.
     """

@@ -94,7 +94,8 @@ def accumulated(run: Run) -> None:
         reached = [top, *(held.obj for slot in run.now.fields(top).values() for held in slot.refs)]
         for write in run.log:
             obj = write.ref.obj
-            if write.how in ("augmented", "method") and (obj is top or obj.parent is top or obj in reached):
+            adds = write.how == "augmented" or write.op in ("add_", "sub_", "mul_", "div_")
+            if adds and (obj is top or obj.parent is top or obj in reached):
                 run.fact(
                     AccumulatedItem(
                         site=write.node,
@@ -108,10 +109,17 @@ def accumulated(run: Run) -> None:
 
 
 def only_copies(run: Run, node: ast.If) -> bool:
-    """The branch copies: the test only spares work."""
-    if any(isinstance(item, (ast.Raise, ast.Assert)) for item in node.body):
-        return False
-    return any(word in run.text(item) for item in node.body for word in ("copy", "clone", "memmove", "contiguous"))
+    """The branch spares or redoes work; it concludes nothing from the addresses.
+
+    A conclusion is an error, an answer, or a write in place that is taken for safe.
+    """
+    for item in node.body:
+        match item:
+            case ast.Raise() | ast.Assert() | ast.Return() | ast.AugAssign():
+                return False
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if name[-1:] == "_" and name != "copy_":
+                return False
+    return True
 
 
 def pointer_results(run: Run, asserted: bool, guards: bool) -> None:

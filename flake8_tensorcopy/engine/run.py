@@ -507,7 +507,7 @@ class Run:
                 if write in ref.seen or write in place.absorbed:
                     continue
                 here = write.ref.place is place or (write.stmt is self.stmt and write.loop == self.loop)
-                if here and not _kept_result(write, place):
+                if here and (not _kept_result(write, place) or any(link.node is write.node for link in ref.chain)):
                     continue
                 mark = (id(place), id(write))
                 if mark in seen:

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.ops import Op
+from flake8_tensorcopy.verify import modulerows
 
 if TYPE_CHECKING:
     import torch
@@ -1774,6 +1775,10 @@ def build(log: Callable[[str], None] = print) -> str:
         log(failure)
     if failures:
         raise Contradiction(f"{len(failures)} names could not be decided cleanly")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows.extend(ops.render(op) for op in modulerows.rows())
+    rows.sort(key=lambda row: row.partition("\t")[0])
     version = torch.__version__.partition("+")[0]
     head = f"{ops.STAMP}{version}; written by `python -m flake8_tensorcopy.verify.optable`, do not edit"
     return "\n".join([head, "\t".join(ops.COLUMNS), *rows]) + "\n"

@@ -309,6 +309,7 @@ def grad_mode_off(x: torch.Tensor):
     return y
 
 
+# todo: set_grad_enabled as a statement is not seen
 def grad_mode_switched_off(x: torch.Tensor):
     torch.set_grad_enabled(False)
     y = x.clone().detach()  # fact: CloneDetach receiver=x | -recording

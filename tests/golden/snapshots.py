@@ -26,7 +26,7 @@ def _loss(model: nn.Linear):
 
 def stepped(model: nn.Linear):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model change=optimizer.step()
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=optimizer.step()
     _loss(model).backward()
     optimizer.step()  # moves: best
     return best
@@ -43,7 +43,7 @@ def optimizer_of_another_module(model: nn.Linear, other: nn.Linear):
 
 # run: optimizer_of_unknown_modules(*_model_and_optimizer())
 def optimizer_of_unknown_modules(model: nn.Linear, optimizer):
-    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model change=optimizer.step()
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=optimizer.step()
     _loss(model).backward()
     optimizer.step()  # moves: best
     return best
@@ -57,7 +57,7 @@ def _model_and_optimizer():
 # run: loaded_again(nn.Linear(4, 4), nn.Linear(4, 4).state_dict())
 def loaded_again(model: nn.Linear, start: dict[str, torch.Tensor]):
     best = model.state_dict()
-    # fact: StaleSnapshot reader=best module=model change=model.load_state_dict()
+    # fact: StaleSnapshot reader=best module=model | change=model.load_state_dict()
     model.load_state_dict(start)  # moves: best
     return best
 
@@ -69,13 +69,13 @@ def loaded_back_at_once(model: nn.Linear):
 
 
 def trained_by_name(model: nn.Linear):
-    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model change=train_epoch()
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=train_epoch()
     train_epoch(model)  # moves: best
     return best
 
 
 def trained_by_a_function_of_the_file(model: nn.Linear):
-    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model change=add_
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model
     _train_once(model)  # moves: best
     return best
 
@@ -87,7 +87,7 @@ def unknown_call_is_no_training(model: nn.Linear):
 
 
 def all_parameters_written(model: nn.Linear):
-    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model change=mul_
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=mul_
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(0)  # moves: best
@@ -95,7 +95,7 @@ def all_parameters_written(model: nn.Linear):
 
 
 def weight_written(model: nn.Linear):
-    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model change=zero_
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=zero_
     nn.Linear.zero_grad(model)
     model.weight.data.zero_()  # moves: best
     return best
@@ -119,7 +119,7 @@ def best_of_several(model: nn.Linear):
         if loss.item() < lowest:
             lowest = loss.item()
             best = model.state_dict()
-    # fact: StaleSnapshot reader=best module=model change=optimizer.step()
+    # fact: StaleSnapshot reader=best module=model | change=optimizer.step()
     model.load_state_dict(best)
     return model
 
@@ -138,21 +138,21 @@ def cloned(model: nn.Linear):
 
 def shallow_copy(model: nn.Linear):
     best = model.state_dict().copy()
-    # fact: StaleSnapshot reader=best module=model change=train_epoch() | copies=.copy()
+    # fact: StaleSnapshot reader=best module=model | change=train_epoch() copies=.copy()
     train_epoch(model)  # moves: best
     return best
 
 
 def dict_of_it(model: nn.Linear):
     best = dict(model.state_dict())
-    # fact: StaleSnapshot reader=best module=model change=train_epoch() | copies=dict()
+    # fact: StaleSnapshot reader=best module=model | change=train_epoch() copies=dict()
     train_epoch(model)  # moves: best
     return best
 
 
 def values_moved_to_the_cpu(model: nn.Linear):
     best = {k: v.cpu() for k, v in model.state_dict().items()}
-    # fact: StaleSnapshot reader=best module=model change=train_epoch() | copies=cpu
+    # fact: StaleSnapshot reader=best module=model | change=train_epoch() copies=cpu
     train_epoch(model)  # moves: best
     return best
 
@@ -165,7 +165,7 @@ def values_cast(model: nn.Linear):
 
 def one_value(model: nn.Linear):
     weight = model.state_dict()["weight"]
-    # fact: StaleSnapshot reader=weight module=model change=train_epoch()
+    # fact: StaleSnapshot reader=weight module=model | change=train_epoch()
     train_epoch(model)  # moves: weight
     return weight
 
@@ -191,9 +191,10 @@ def taken_anew(model: nn.Linear):
     return best
 
 
+# todo: parameters() does not trigger a run for StaleSnapshot
 def list_of_parameters(model: nn.Linear):
     start = list(model.parameters())
-    # fact: StaleSnapshot reader=start module=model change=train_epoch() | call=parameters
+    # fact: StaleSnapshot reader=start module=model | change=train_epoch() call=parameters
     train_epoch(model)  # moves: start
     return sum((a - b).sum() for a, b in zip(start, model.parameters()))
 

@@ -52,6 +52,18 @@ def inplace_flag(x: torch.Tensor):
     return y + skip
 
 
+def inplace_result_under_another_name(x: torch.Tensor):
+    x = x - 8
+    y = F.relu(x, inplace=True)  # fact: StaleRead reader=x writer=x op=relu link=alias | activation together
+    return y + x
+
+
+def inplace_result_under_the_same_name(x: torch.Tensor):
+    x = x - 8
+    x = F.relu(x, inplace=True)
+    return x * 2
+
+
 def inplace_flag_by_position(x: torch.Tensor):
     old = x - 8
     skip = old
@@ -242,3 +254,15 @@ def both_shown(x: torch.Tensor):
     y.add_(1)  # moves: x
     print(x)
     print(y)
+
+
+def one_shown(x: torch.Tensor):
+    old = x
+    x.add_(1)  # fact: StaleRead reader=old writer=x op=add_ link=alias | role=logged -together
+    print(f"{old} before")
+    return x
+
+
+def rows_exchanged_by_lists(x: torch.Tensor):
+    x[[0, 1]] = x[[1, 0]]
+    return x

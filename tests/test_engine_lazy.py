@@ -1,0 +1,257 @@
+"""What the engine leaves alone: counted, since a test must not be timed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+import libcst
+import pytest
+
+from flake8_tensorcopy import lint as lint_module
+from flake8_tensorcopy import registry
+from flake8_tensorcopy.config import Options
+from flake8_tensorcopy.engine import analyse, flow
+from flake8_tensorcopy.engine.facts import Fact
+from flake8_tensorcopy.engine.region import Region
+from flake8_tensorcopy.lint import lint
+from tests.conftest import ROOT
+
+ALL = frozenset(kind.__name__ for kind in Fact.__subclasses__())
+STALE = """\
+def {name}(x: torch.Tensor) -> torch.Tensor:
+    old = x
+    x.add_(1)
+    return x - old
+"""
+SILENT = """\
+def {name}(x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y.add_(1)
+    return x - y
+"""
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The functions that the engine has run, by name."""
+    names: Counter[str] = Counter()
+    run_function = flow.run_function
+
+    def counted(module: Any, function: Any) -> Any:
+        names[function.name] += 1
+        return run_function(module, function)
+
+    monkeypatch.setattr(flow, "run_function", counted)
+    return names
+
+
+def functions(*texts: str) -> str:
+    return "\n\n".join(["import torch\n", *texts])
+
+
+# The engine is not asked.
+
+
+def test_a_text_without_torch_never_reaches_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[ast.AST] = []
+    monkeypatch.setattr(lint_module, "analyse", lambda tree, *rest: asked.append(tree))
+    text = STALE.format(name="f").replace("torch", "tf")
+    assert lint(ast.parse(text), text.splitlines(keepends=True), Options()) == []
+    assert asked == []
+
+
+# Functions are not run.
+
+NOT_ENOUGH = {
+    "only reads": ("StaleRead", "def f(x):\n    old = x\n    return old"),
+    "only arithmetic": ("StaleRead", "def f(x, y):\n    return x + y * 2"),
+    "no state_dict": ("StaleSnapshot", "def f(m, o):\n    best = m.weight\n    o.step()\n    return best"),
+    "result taken": ("DroppedResult", "def f(x):\n    y = x.clamp(0)\n    return y"),
+    "no expand": ("OverlappingWrite", "def f(x):\n    x.add_(1)\n    return x"),
+    "expand only read": ("OverlappingWrite", "def f(x):\n    return x.expand(3, 4) + 1"),
+    "detach without clone": ("CloneDetach", "def f(x):\n    return x.detach() + x.data"),
+    "clone without detach": ("CloneDetach", "def f(x):\n    return x.clone() + 1"),
+    "no move": ("HostScalar", "def f(x):\n    print(x.sum())\n    return x.item()"),
+    "no pointer": ("PointerTest", "def f(x, y):\n    assert x is not y"),
+    "loop variable only read": ("DeadRebinding", "def f(xs):\n    for x in xs:\n        y = x + 1\n    return y"),
+}
+ENOUGH = {
+    "alias and write": ("StaleRead", "def f(x):\n    old = x\n    x.add_(1)\n    return old"),
+    "snapshot": ("StaleSnapshot", "def f(m, o):\n    best = m.state_dict()\n    o.step()\n    return best"),
+    "result dropped": ("DroppedResult", "def f(x):\n    x.clamp(0)\n    return x"),
+    "expand and write": ("OverlappingWrite", "def f(x):\n    x = x.expand(3, 4)\n    x += 1\n    return x"),
+    "clone and detach": ("CloneDetach", "def f(x):\n    return x.clone().detach()"),
+    "move": ("HostScalar", "def f(x):\n    return x.sum().cpu().item()"),
+    "pointer": ("PointerTest", "def f(x, y):\n    assert x.data_ptr() != y.data_ptr()"),
+    "loop variable rebound": ("DeadRebinding", "def f(xs):\n    for x in xs:\n        x = x + 1"),
+}
+
+
+@pytest.mark.parametrize(("kind", "text"), NOT_ENOUGH.values(), ids=NOT_ENOUGH)
+def test_a_function_without_a_trigger_is_not_run(ran: Counter[str], kind: str, text: str) -> None:
+    assert analyse(ast.parse(functions(text)), frozenset({kind})).regions == []
+    assert ran == {}
+
+
+@pytest.mark.parametrize(("kind", "text"), ENOUGH.values(), ids=ENOUGH)
+def test_a_function_with_a_trigger_is_run_once(ran: Counter[str], kind: str, text: str) -> None:
+    analyse(ast.parse(functions(text)), frozenset({kind}))
+    assert ran == {"f": 1}
+
+
+def test_a_function_beside_one_with_a_trigger_is_not_run(ran: Counter[str]) -> None:
+    text = functions(STALE.format(name="stale"), "def other(x):\n    return x + 1\n")
+    analyse(ast.parse(text), ALL)
+    assert ran == {"stale": 1}
+
+
+def test_a_trigger_for_another_kind_does_not_count(ran: Counter[str]) -> None:
+    text = functions(STALE.format(name="stale"), "def other(x):\n    return x.clone().detach()\n")
+    analyse(ast.parse(text), frozenset({"CloneDetach"}))
+    assert ran == {"other": 1}
+
+
+def test_without_kinds_nothing_is_run(ran: Counter[str]) -> None:
+    assert analyse(ast.parse(functions(STALE.format(name="stale"))), frozenset()).regions == []
+    assert ran == {}
+
+
+def test_a_called_function_is_run_once_for_all_its_callers(ran: Counter[str]) -> None:
+    callers = [STALE.format(name=name).replace("x.add_(1)", "change(x)\n    x[0] = 1") for name in "abc"]
+    text = functions("def change(t: torch.Tensor) -> None:\n    t.add_(1)\n", *callers)
+    assert len(analyse(ast.parse(text), ALL).regions) == 3
+    assert ran == {"change": 1, "a": 1, "b": 1, "c": 1}
+
+
+def test_a_function_that_only_others_need_is_run_when_they_call_it(ran: Counter[str]) -> None:
+    helper = "def twice(t: torch.Tensor) -> torch.Tensor:\n    return t * 2\n"
+    analyse(ast.parse(functions(helper)), ALL)
+    assert ran == {}
+    caller = STALE.format(name="caller").replace("return x - old", "return twice(x) - old")
+    analyse(ast.parse(functions(helper, caller)), ALL)
+    assert ran == {"twice": 1, "caller": 1}
+
+
+def test_a_method_may_have_its_trigger_in_init(ran: Counter[str]) -> None:
+    """`self.relu(x)` is a write where `__init__` built `relu` to work in place."""
+    text = functions(
+        "from torch import nn\n",
+        "class Block(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.relu = nn.ReLU({})\n\n"
+        "    def forward(self, x):\n        skip = x\n        y = self.relu(x)\n        return y + skip\n",
+    )
+    analyse(ast.parse(text.format("")), frozenset({"StaleRead"}))
+    assert ran["forward"] == 0
+    analyse(ast.parse(text.format("inplace=True")), frozenset({"StaleRead"}))
+    assert ran["forward"] == 1
+
+
+# Units are not parsed.
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that LibCST has parsed."""
+    texts: list[str] = []
+    parse_module = libcst.parse_module
+
+    def recorded(text: str, *rest: Any) -> libcst.Module:
+        texts.append(text)
+        return parse_module(text, *rest)
+
+    monkeypatch.setattr(libcst, "parse_module", recorded)
+    return texts
+
+
+def findings_of(text: str) -> tuple[int, Region]:
+    """How many findings there are, and the region after all rules have decided on it."""
+    analysis = analyse(ast.parse(text), ALL)
+    region = Region(text.splitlines(keepends=True), analysis.units)
+    count = 0
+    for part in analysis.regions:
+        for rule in registry.rules().values():
+            if facts := [fact for fact in part.facts if type(fact).__name__ in rule.kinds]:
+                count += len(list(rule.check(facts, region)))
+    return count, region
+
+
+def test_only_the_function_with_the_finding_is_parsed(parsed: list[str]) -> None:
+    silent = [SILENT.format(name=f"silent_{number}") for number in range(20)]
+    stale = STALE.format(name="stale")
+    count, region = findings_of(functions(*silent[:10], stale, *silent[10:]))
+    assert (count, region.parsed) == (1, 1)
+    assert [text.strip() for text in parsed] == [stale.strip()]
+
+
+def test_two_findings_of_one_function_share_a_unit(parsed: list[str]) -> None:
+    text = STALE.format(name="stale").replace("x.add_(1)", "x.add_(1)\n    x.mul_(2)")
+    count, region = findings_of(functions(text, SILENT.format(name="silent")))
+    assert (count, region.parsed, len(parsed)) == (2, 1, 1)
+
+
+def test_every_function_with_a_finding_is_a_unit(parsed: list[str]) -> None:
+    texts = [make.format(name=f"f{number}") for number, make in enumerate([STALE, SILENT, STALE, SILENT, STALE])]
+    count, region = findings_of(functions(*texts))
+    assert (count, region.parsed, len(parsed)) == (3, 3, 3)
+
+
+def test_of_a_class_only_the_method_is_parsed(parsed: list[str]) -> None:
+    methods = [
+        text.format(name=name).replace("(x", "(self, x").replace("\n", "\n    ").rstrip(" ")
+        for name, text in {"one": SILENT, "two": STALE, "three": SILENT}.items()
+    ]
+    count, region = findings_of(functions("class Model:\n    " + "\n    ".join(methods)))
+    assert (count, region.parsed) == (1, 1)
+    assert ["def two" in text and "def one" not in text and "def three" not in text for text in parsed] == [True]
+
+
+def test_of_the_modules_own_statements_only_the_one_is_parsed(parsed: list[str]) -> None:
+    count, region = findings_of(functions("x = torch.ones(3)", "old = x", "x.add_(1)", "print(x - old)"))
+    assert (count, region.parsed) == (1, 1)
+    assert [text.strip() for text in parsed] == ["old = x"]
+
+
+def test_places_alone_parse_nothing(parsed: list[str]) -> None:
+    text = functions(STALE.format(name="stale"))
+    analysis = analyse(ast.parse(text), ALL)
+    region = Region(text.splitlines(keepends=True), analysis.units)
+    (fact,) = analysis.regions[0].facts
+    assert region.span(fact.site).line == region.line(fact.site) == 6
+    assert region.step(fact.site, "here").span == region.span(fact.site)
+    assert (region.parsed, parsed) == (0, [])
+
+
+def test_lint_parses_nothing_where_there_are_no_facts(parsed: list[str]) -> None:
+    text = functions(*(SILENT.format(name=f"silent_{number}") for number in range(5)))
+    assert lint(ast.parse(text), text.splitlines(keepends=True), Options(preview=True)) == []
+    assert parsed == []
+
+
+# LibCST is not imported.
+
+IMPORTED = """\
+import ast, sys
+from flake8_tensorcopy.config import Options
+from flake8_tensorcopy.engine import analyse
+from flake8_tensorcopy.lint import lint
+
+def heavy():
+    return sorted({"libcst", "numpy", "torch"} & set(sys.modules))
+
+silent, stale = sys.argv[1:]
+print(len(analyse(ast.parse(stale), frozenset({"StaleRead"})).regions), heavy())
+print(len(lint(ast.parse(silent), silent.splitlines(keepends=True), Options())), heavy())
+print(len(lint(ast.parse(stale), stale.splitlines(keepends=True), Options())), heavy())
+"""
+
+
+def test_libcst_is_imported_only_for_a_decision() -> None:
+    texts = [functions(text.format(name="f")) for text in (SILENT, STALE)]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *texts], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.splitlines() == ["1 []", "0 []", "1 ['libcst']"]
