@@ -1,4 +1,4 @@
-"""Augments a batch of small grey images: cleans it, swaps pairs, adds noise, hides a corner of some."""
+"""Augments a batch of small grey images: cleans it, swaps pairs, adds noise, blanks some."""
 
 import torch
 
@@ -20,10 +20,10 @@ def add_noise(images: torch.Tensor, strength: float) -> tuple[torch.Tensor, torc
     return images, images - original
 
 
-def hide_corner(images: torch.Tensor, every: int) -> torch.Tensor:
+def blank(images: torch.Tensor, every: int) -> torch.Tensor:
     mask = torch.ones(images.shape[1:]).expand(images.shape)
     for index in range(0, len(images), every):
-        mask[index, :4, :4] = 0
+        mask[index] = 0
     return images * mask
 
 
@@ -37,9 +37,8 @@ def main() -> None:
     print(f"first and last image are now one: {torch.equal(images[0], images[-1])}")
     images, noise = add_noise(images, strength=0.1)
     print(f"noise: {noise.nan_to_num().abs().max().item():.4f}")
-    images = hide_corner(images, every=2)
-    hidden = (images[:, :4, :4] == 0).all(2).all(1)
-    print(f"images with a hidden corner: {int(hidden.sum())} of {len(images)}")
+    images = blank(images, every=2)
+    print(f"blank images: {int((images == 0).flatten(1).all(1).sum())} of {len(images)}")
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
 def _meant_to_keep(fact: StaleRead) -> bool:
     if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.stored_from == fact.writer:
         return False
-    if fact.reader_origin == "store" and fact.writer_origin == "loop":
+    if fact.reader_origin in ("store", "item") and fact.writer_origin == "loop":
         return False  # a loop over the items writes them
     return fact.together or (
         (fact.kept or fact.compared) and not fact.reader_is_source and fact.reader_origin != "store"

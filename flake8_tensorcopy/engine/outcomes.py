@@ -113,12 +113,16 @@ def only_copies(run: Run, node: ast.If) -> bool:
 
     A conclusion is an error, an answer, or a write in place that is taken for safe.
     """
+    tested = {text for test in run.pointer_tests for text in (test.left, test.right)}
     for item in node.body:
         match item:
-            case ast.Raise() | ast.Assert() | ast.Return() | ast.AugAssign():
+            case ast.Raise() | ast.Assert() | ast.Return() | ast.Break():
                 return False
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if name[-1:] == "_" and name != "copy_":
+            case ast.AugAssign(target=target) if run.text(target) in tested:
                 return False
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=name))):
+                if name[-1:] == "_" and name != "copy_" and run.text(base) in tested:
+                    return False
     return True
 
 

@@ -507,7 +507,7 @@ class Run:
                 if write in ref.seen or write in place.absorbed:
                     continue
                 here = write.ref.place is place or (write.stmt is self.stmt and write.loop == self.loop)
-                if here and (not _kept_result(write, place) or any(link.node is write.node for link in ref.chain)):
+                if here and (not _kept_result(write) or any(link.node is write.node for link in ref.chain)):
                     continue
                 mark = (id(place), id(write))
                 if mark in seen:
@@ -659,9 +659,9 @@ def says_snapshot(name: str) -> bool:
     return not SNAPSHOT_WORDS.isdisjoint(words)
 
 
-def _kept_result(write: Write, place: Place) -> bool:
+def _kept_result(write: Write) -> bool:
     """An activation works in place on a binding that is read again, though its result went elsewhere."""
-    if write.ref.place is not place or write.how not in ("module", "function") or not _activation(write):
+    if write.how not in ("module", "function") or not _activation(write):
         return False
     return not (isinstance(write.stmt, ast.Expr) and write.stmt.value is write.node)
 

@@ -243,6 +243,16 @@ def append(x: torch.Tensor):
     return kept
 
 
+# todo: an item that may be one of two counts as certainly the first
+def second_of_two_appended(x: torch.Tensor, y: torch.Tensor):
+    kept = []
+    kept.append(x)
+    kept.append(y)
+    second = kept[1]
+    second.add_(1)  # stays: x
+    return x * 2
+
+
 def append_of_a_clone(x: torch.Tensor):
     kept = []
     kept.append(x.clone())

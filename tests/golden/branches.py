@@ -117,6 +117,34 @@ def same_test_on_a_changed_name(x: torch.Tensor, flag: bool):
     return old
 
 
+# todo: at a join, an alternative of one arm is kept in the state of the other
+def rebound_on_the_arm_that_shares(x: torch.Tensor, flag: bool):
+    old = x if flag else x.clone()
+    x.add_(1)
+    if flag:
+        old = x.clone()
+    return old
+
+
+# todo: where equal alternatives are joined, the arms of the first one are kept
+def kept_through_a_nested_branch(x: torch.Tensor, flag: bool, other: bool):
+    old = x
+    if flag:
+        if other:
+            old = x.clone()
+    if not flag:
+        x.add_(1)  # fact: StaleRead reader=old writer=x op=add_ link=alias
+    return old
+
+
+# todo: where equal alternatives are joined, the arms of the first one are kept
+def same_on_both_arms(x: torch.Tensor, flag: bool):
+    old = x if flag else x
+    if not flag:
+        x.add_(1)  # fact: StaleRead reader=old writer=x op=add_ link=alias
+    return old
+
+
 def early_return(x: torch.Tensor, flag: bool):
     old = x
     if flag:

@@ -111,6 +111,29 @@ def same_dtype():
     return x
 
 
+# todo: arange counts as integer whatever its arguments are
+def same_dtype_of_a_range():
+    x = torch.arange(3.0)
+    y = x.to(torch.float32)
+    y.add_(1)  # fact: StaleRead reader=x writer=y op=add_ link=maybe | maybe_op=to
+    return x
+
+
+# todo: what a factory makes is float32 unless told otherwise, so that float64 is a copy
+def other_dtype():
+    x = torch.ones(3)
+    y = x.to(torch.float64)
+    y.add_(1)  # stays: x
+    return x
+
+
+def same_dtype_maybe_of_an_argument(x: torch.Tensor):
+    y = x.double()
+    y.add_(1)  # fact: SharedWrite writer=y owner_name=x op=add_ link=maybe
+    # stays: x
+    return y
+
+
 def same_device():
     x = torch.ones(3)
     y = x.cpu()

@@ -143,6 +143,17 @@ def broken_before_the_write(x: torch.Tensor, flag: bool):
         return x
 
 
+# todo: at a join, an alternative of one arm is kept in the state of the other
+def continued_in_every_pass_or_in_none(x: torch.Tensor, n: int, flag: bool):
+    old = x.clone()
+    for _ in range(n):
+        x.add_(1)
+        if flag:
+            continue
+        old = x
+    return old
+
+
 def raised_in_a_loop(xs: list[torch.Tensor], flag: bool):
     total = torch.zeros(4, 4)
     for x in xs:
@@ -294,6 +305,22 @@ def first_element_is_the_accumulator(xs: list[torch.Tensor]):
     for x in xs[1:]:
         total += x  # fact: AccumulatedItem writer=total collection=xs op=+= | evidence=3
     return total
+
+
+# todo: the elements of a rest of a list count as those before the rest
+def rest_of_a_list_written(xs: list[torch.Tensor]):
+    first = xs[0]
+    for x in xs[1:]:
+        x.add_(1)  # stays: first
+    return first * 2
+
+
+# todo: the elements of a rest of a list count as those before the rest
+def rest_of_a_display_written(x: torch.Tensor, y: torch.Tensor):
+    pair = [x, y]
+    for tensor in pair[1:]:
+        tensor.add_(1)  # stays: x
+    return x * 2
 
 
 def index_of_a_loop(x: torch.Tensor, n: int):
