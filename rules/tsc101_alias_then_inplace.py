@@ -62,10 +62,13 @@ accumulator that begins as an element of an argument (`average = weights[0]`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import AccumulatedItem, JoinedWrite, StaleRead
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region) -> Iterator[Finding]:

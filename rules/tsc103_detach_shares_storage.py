@@ -65,10 +65,13 @@ and not written. The use of `.data` as such is not reported.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import ReboundData, StaleRead
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[StaleRead | ReboundData], region: Region) -> Iterator[Finding]:

@@ -59,10 +59,13 @@ Only with preview: the value that went in is an argument and nothing in the func
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import SharedWrite, StaleRead
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Finding]:

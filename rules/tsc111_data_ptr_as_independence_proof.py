@@ -50,10 +50,13 @@ are not seen.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import PointerTest
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[PointerTest], region: Region) -> Iterator[Finding]:

@@ -71,10 +71,13 @@ before it is read; where it is taken after the last update; and where it is edit
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import StaleSnapshot
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:

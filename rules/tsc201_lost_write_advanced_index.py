@@ -56,10 +56,13 @@ Reported only where the index is proven to copy: a list, a comparison, `~m`, `a 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import LostWrite
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[LostWrite], region: Region) -> Iterator[Finding]:

@@ -61,10 +61,13 @@ that is loaded, saved, returned or handed on, and for a dict of tensors of one's
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import LostWrite
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[LostWrite], region: Region) -> Iterator[Finding]:

@@ -52,10 +52,13 @@ calls with `out=`, and in a `try` that asks whether torch raises. Statements tha
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import DeadRebinding, DroppedResult
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[DroppedResult | DeadRebinding], region: Region) -> Iterator[Finding]:

@@ -52,10 +52,13 @@ of one's own classes: many of these move in place.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import DroppedResult
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[DroppedResult], region: Region) -> Iterator[Finding]:

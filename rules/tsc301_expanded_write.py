@@ -57,17 +57,26 @@ overlap.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import OverlappingWrite
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[OverlappingWrite], region: Region) -> Iterator[Finding]:
     for fact in facts:
         if fact.evidence < 2:
             continue
-        effect = "silently changes every element that shares memory" if fact.silent else "raises in torch"
+        match fact.silent:
+            case True:
+                effect = "silently changes every element that shares memory"
+            case False:
+                effect = "raises in torch"
+            case None:
+                effect = "raises in torch, or silently changes every element that shares memory"
         if fact.maybe:
             effect += ", unless the conversion after it made a copy"
         message = (

@@ -60,10 +60,13 @@ Only with preview: a whole tensor that is moved and then reduced, compared or in
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import HostScalar
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[HostScalar], region: Region) -> Iterator[Finding]:

@@ -55,10 +55,13 @@ be off the graph, and where the clone has a name that is used, or is kept for it
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import CloneDetach
-from flake8_tensorcopy.engine.region import Region
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
 
 
 def check(facts: list[CloneDetach], region: Region) -> Iterator[Finding]:

@@ -249,7 +249,6 @@ print(len(lint(ast.parse(stale), stale.splitlines(keepends=True), Options())), h
 """
 
 
-@pytest.mark.xfail(reason="the rules import engine.region, which imports LibCST, when they are loaded")
 def test_libcst_is_imported_only_for_a_decision() -> None:
     texts = [functions(text.format(name="f")) for text in (SILENT, STALE)]
     done = subprocess.run(

@@ -365,7 +365,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
             _, whole = index_text(run, target.slice)
             known = not whole and kind not in ("advanced", "unknown")
             link = Link(VIEW, "[]", target, key=index_part(run, target.slice) if known else None)
-            if ref.obj.kind == "unknown" and run.evidence(ref.obj) < 2 and not array_like(target.slice):
+            if ref.obj.kind == "unknown" and run.evidence(ref.obj) < 1 and not array_like(target.slice):
                 held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
             run.write(node, Value((ref.derive(link),)), op, "augmented", run.text(target))

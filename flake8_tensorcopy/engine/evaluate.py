@@ -172,10 +172,10 @@ def index_kind(run: Run, node: ast.expr) -> str:
             return ADVANCED
         if run.evidence(obj, run.stmt) >= 3 or (obj.dtype == "bool" and run.evidence(obj, run.stmt) >= 1):
             chain = value.refs[0].chain
-            part = any(link.kind == UNSURE or link.key is not None for link in chain)
-            if obj.zero_dim and not part:
+            partial = any(link.kind == UNSURE or link.key is not None for link in chain)
+            if obj.zero_dim and not partial:
                 return BASIC
-            return ADVANCED if not part or obj.dtype == "bool" else UNKNOWN_INDEX
+            return ADVANCED if not partial or obj.dtype == "bool" else UNKNOWN_INDEX
     return UNKNOWN_INDEX
 
 
@@ -246,7 +246,7 @@ def _item_of_ref(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     obj = ref.obj
     if obj.kind in CONTAINERS or kind == KEY or ref.kind in ("instance", "module", "optimizer"):
         return item_of(run, node, ref, kind)
-    if obj.kind == "unknown" and run.evidence(obj) < 2 and not array_like(node.slice):
+    if obj.kind == "unknown" and run.evidence(obj) < 1 and not array_like(node.slice):
         if kind == ADVANCED:
             return copy_of(run, node, ref, "index", node.slice)
         if not isinstance(node.slice, ast.Slice):

@@ -276,7 +276,7 @@ class OverlappingWrite(Fact):
     how: str
     expand: str
     expanded: ast.AST
-    silent: bool  # torch raises no error: some elements change with others
+    silent: bool | None  # torch raises no error: some elements change with others; None where the index decides
     maybe: bool  # a later op copies it, or not
     evidence: int
     inner: ast.AST | None = None

@@ -50,11 +50,23 @@ def run_function(module: Module, function: Function) -> Run:
             run.now.grad = False
         _bind_parameters(run, node)
         _block(run, node.body)
-        for inner in function.inner:
-            if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                _inner_function(run, inner)
+        for inner in _direct(node.body):
+            _inner_function(run, inner)
     finish_run(run)
     return run
+
+
+def _direct(body: list[ast.stmt]) -> list[FunctionNode]:
+    """The functions defined in a body, but not those defined inside them."""
+    found: list[FunctionNode] = []
+    pending: list[ast.AST] = list(reversed(body))
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.append(node)
+        elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            pending.extend(ast.iter_child_nodes(node))
+    return found
 
 
 def _names_in(function: Function) -> frozenset[str]:
@@ -176,29 +188,41 @@ def _return(run: Run, node: ast.Return) -> None:
 
 
 def _if(run: Run, node: ast.If) -> None:
-    run.use(evaluate(run, node.test), node.test, "test")
-    run.finish()
-    pointer_results(run, asserted=False, guards=only_copies(run, node))
-    yes, no = arm_of(run, node.test)
-    before = run.now
-    arms = before.arms
-    exits: list[State | None] = []
-    for arm, body in ((yes, node.body), (no, node.orelse)):
-        if Arm(arm.test, not arm.taken) in arms:
+    """An `if` with all its `elif`s, which may be hundreds: no recursion from one to the next."""
+    exits: list[tuple[State | None, frozenset[Arm]]] = []
+    while True:
+        run.use(evaluate(run, node.test), node.test, "test")
+        run.finish()
+        pointer_results(run, asserted=False, guards=only_copies(run, node))
+        yes, no = arm_of(run, node.test)
+        before = run.now
+        arms = before.arms
+        possible = [arm for arm in (yes, no) if Arm(arm.test, not arm.taken) not in arms]
+        if yes in possible:
+            run.state = before.copy()
+            run.now.arms = arms | {yes}
+            refine(run, node.test, True)
+            _block(run, node.body)
+            exits.append((run.state, arms))
+        if no not in possible:
+            run.state = None
+            break
+        run.state = before.copy() if yes in possible else before
+        run.now.arms = arms | {no}
+        refine(run, node.test, False)
+        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+            node = node.orelse[0]
+            run.stmt = node
             continue
-        state = before.copy()
-        state.arms = arms | {arm}
-        run.state = state
-        refine(run, node.test, arm is yes)
-        _block(run, body)
-        exits.append(run.state)
-    if len(exits) == 1:
-        run.state = exits[0]
-        return
-    one, other = exits
-    run.state = join(one, other, run.entry_field)
-    if one is not None and other is not None:
-        run.now.arms = arms
+        _block(run, node.orelse)
+        break
+    state = run.state
+    for exit_, arms in reversed(exits):
+        both = state is not None and exit_ is not None
+        state = join(exit_, state, run.entry_field)
+        if both and state is not None:
+            state.arms = arms
+    run.state = state
 
 
 def _loop(run: Run, node: ast.For | ast.AsyncFor | ast.While, head: Callable[[], None]) -> None:

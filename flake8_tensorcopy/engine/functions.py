@@ -185,7 +185,9 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         run.write(node, target, short, "out", run.short(given))
         return target
     value = args.values[0] if args.values else UNKNOWN
-    if short in library.NUMPY_SHARES and value.refs and not args.flag("copy"):
+    known = bool(value.refs) and all(ref.kind in ("tensor", "array") for ref in value.refs)
+    converts = len(args.values) > 1 or "dtype" in args.keywords
+    if short in library.NUMPY_SHARES and known and not converts and not args.flag("copy"):
         return Value(tuple(ref.derive(Link(NUMPY, short, node)) for ref in value.refs))
     if short in library.NUMPY_VIEWS and value.refs:
         return Value(tuple(ref.derive(Link(VIEW, short, node)) for ref in value.refs))

@@ -116,7 +116,7 @@ def only_copies(run: Run, node: ast.If) -> bool:
     tested = {text for test in run.pointer_tests for text in (test.left, test.right)}
     for item in node.body:
         match item:
-            case ast.Raise() | ast.Assert() | ast.Return() | ast.Break():
+            case ast.Raise() | ast.Assert() | ast.Return() | ast.Break() | ast.Continue():
                 return False
             case ast.AugAssign(target=target) if run.text(target) in tested:
                 return False

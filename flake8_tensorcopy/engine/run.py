@@ -23,6 +23,7 @@ from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
     ALIAS,
+    ARRAY_ONLY,
     DETACH,
     MAYBE,
     NUMPY,
@@ -418,6 +419,8 @@ class Run:
                 )
             )
         links = [link for link in ref.chain if link.kind in (NUMPY, MAYBE)]
+        if all(link.op in ARRAY_ONLY for link in links):
+            links = []
         if overlap is not None or any(link.kind == UNSURE for link in ref.chain):
             return
         if links and ref.obj.owner in ("argument", "attribute", "item"):
@@ -676,10 +679,12 @@ def _activation(write: Write) -> bool:
     return op is not None and op.inplace_flag
 
 
-def _silent(write: Write, ref: Ref, overlap: Link) -> bool:
+def _silent(write: Write, ref: Ref, overlap: Link) -> bool | None:
     """Whether torch lets the write pass: it raises where it sees the overlap, not for a part or a fill."""
     if write.how == "subscript" and isinstance(write.node, ast.Subscript):
         index = write.node.slice
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
-        return not any(isinstance(part, ast.Slice) for part in parts)
+        slices = [isinstance(part, ast.Slice) for part in parts]
+        # Integers may take the expanded dimension away, slices keep it.
+        return True if not any(slices) else None if not slices[0] else False
     return write.op in ("fill_", "zero_", "masked_fill_", "index_put_", "index_fill_") or overlap.op == "unfold"

@@ -24,6 +24,9 @@ UNSURE = "unsure"  # an index of unknown kind: view or copy, never reported
 # Ops that make a NumPy array over a tensor's memory; the others of the kind make a tensor over an array's.
 TO_ARRAY = frozenset({"numpy", "__array__", "asarray", "astype", "ascontiguousarray", "asanyarray", "frombuffer"})
 
+# Of these, the ones that concern arrays alone.
+ARRAY_ONLY = TO_ARRAY - {"numpy", "__array__"}
+
 MAX_ALTERNATIVES = 8
 MAX_CHAIN = 12
 MAX_WRITES = 24

@@ -124,7 +124,7 @@ def _shares(answer: Any, given: torch.Tensor) -> bool:
         return any(_shares(item, given) for item in answer)
     if not isinstance(answer, torch.Tensor):
         return False
-    return answer.untyped_storage().data_ptr() == given.untyped_storage().data_ptr()
+    return bool(answer.untyped_storage().data_ptr() == given.untyped_storage().data_ptr())
 
 
 def _inplace_position(cls: type[torch.nn.Module]) -> int | None:

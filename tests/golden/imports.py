@@ -31,7 +31,7 @@ def annotation_imported(x: "Tensor"):
     return saved
 
 
-# todo: an in-place function imported under another name does not trigger a run
+# todo-trigger: an in-place function imported under another name does not trigger a run
 def function_imported(x: th.Tensor):
     x = x - 8
     saved = x
@@ -103,9 +103,11 @@ def squash(x):
     return x * 2
 
 
+# todo: an import inside one function counts in all of them
 def import_of_another_function(x: th.Tensor):
     saved = x
-    squash(x)  # stays: saved
+    y = squash(x)  # stays: saved
+    y += 1  # stays: saved
     return saved
 
 
