@@ -203,6 +203,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         for ref in value.refs
         if ref.place is not None
         and ref.obj.owner != "fresh"
+        and _root(ref.obj).owner != "unknown"
         and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
         and any(link.kind == DETACH for link in ref.chain)
     ]
@@ -210,7 +211,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         run.fact(
             ReboundData(
                 site=run.stmt or target,
-                target=run.short(target.value),
+                target=run.short(target),
                 value=run.short(source),
                 parameter=is_parameter(base.refs[0]) and is_parameter(shared[0]),
                 looped=all(ref.place is not None and ref.place.origin == "loop" for ref in (base.refs[0], shared[0])),
@@ -219,6 +220,13 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         )
     if temp is not None:
         _reach_parameter(run, target, base)
+
+
+def _root(obj: Obj) -> Obj:
+    """The object that all this belongs to."""
+    while obj.parent is not None:
+        obj = obj.parent
+    return obj
 
 
 def is_parameter(ref: Ref) -> bool:
@@ -261,8 +269,9 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
 
 
 def _edit_snapshot(run: Run, target: ast.Subscript, ref: Ref, value: Value) -> None:
-    if ref.obj.data == "state" and ref.place is not None and isinstance(target.value, ast.Name):
-        run.edited.setdefault(ref.obj, (target, ref))
+    plain = not value.refs and value.kind in ("number", "str", "none")
+    if ref.obj.data == "state" and ref.place is not None and isinstance(target.value, ast.Name) and not plain:
+        run.edited.setdefault(ref.obj, (target, ref, run.stmt))
 
 
 def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.expr) -> None:

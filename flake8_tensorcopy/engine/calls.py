@@ -83,7 +83,9 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
         for ref in value.refs:
             if ref.obj.kind in ("dict", "list", "instance") or (ref.obj.kind == "unknown" and ref.obj.refuted):
                 run.now.forget(ref.obj)
-    return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+    # An object of a class from elsewhere is no tensor, whatever its methods are called.
+    other = name[:1].isupper() and not name.endswith("Tensor")
+    return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=other)),))
 
 
 def pointer_assertion(run: Run, node: ast.Call, name: str, args: Args) -> None:

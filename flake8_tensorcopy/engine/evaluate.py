@@ -290,6 +290,7 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     """An item of a container."""
     obj = ref.obj
     run.note_container(obj, node.slice)
+    run.item_read(obj)
     snapshot = run.now.fields(obj).get("[*]")
     if isinstance(node.slice, ast.Slice):
         return Value((ref.derive(Link(UNSURE, "[:]", node)),))
@@ -329,7 +330,7 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
     elif "array" in kinds:
         kind = "array"
     elif kinds & {"list", "tuple"}:
-        return fresh(run, node, "list", made)
+        return fresh(run, node, "list" if "list" in kinds else "tuple", made)
     else:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)

@@ -336,7 +336,7 @@ def _try(run: Run, node: ast.Try) -> None:
     before = run.now.copy()
     reached: list[State] = []
     run.handlers.append(reached)
-    probing = bool(node.handlers) and len(node.body) == 1
+    probing = bool(node.handlers) and len(node.body) <= 3
     run.quiet += probing
     _block(run, node.body)
     run.quiet -= probing

@@ -139,6 +139,12 @@ def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     return result
 
 
+def _variable(run: Run, node: ast.Call, args: Args) -> Value:
+    """`Variable(x)`: the tensor itself, since torch 0.4."""
+    value = args.values[0] if args.values else UNKNOWN
+    return Value(tuple(ref.derive(Link(ALIAS, "Variable", node)) for ref in value.refs), value.kind)
+
+
 def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
     return fresh(run, node, "list", "autograd.grad", data="tensors")
@@ -165,6 +171,7 @@ SPECIAL: dict[str, Special] = {
     "torch.FloatTensor": _legacy_tensor,
     "torch.nn.Parameter": _parameter,
     "torch.autograd.grad": _autograd_grad,
+    "torch.autograd.Variable": _variable,
     "torch.from_numpy": _shared_array,
     "torch.as_tensor": _shared_array,
     "torch.asarray": _shared_array,

@@ -156,7 +156,7 @@ def finish_run(run: Run) -> None:
     for place, (move, ref) in run.moves.items():
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:
             host_scalar(run, move, ref, "logged")
-    for obj, (target, ref) in run.edited.items():
+    for obj, (target, ref, _) in run.edited.items():
         if obj not in run.loaded and ref.place is not None and ref.place.name not in run.escaped:
             run.fact(
                 LostWrite(

@@ -128,7 +128,7 @@ class Run:
         self.siblings: dict[str, frozenset[str]] = {}
         self.rebindings: list[tuple[Place, DeadRebinding, Ref]] = []
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
-        self.edited: dict[Obj, tuple[ast.Subscript, Ref]] = {}
+        self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
         self.loaded: set[Obj] = set()
         self.escaped: set[str] = set()
         self.summary: Summary | None = None
@@ -295,6 +295,12 @@ class Run:
             if move is not None and move is node:
                 host_scalar(self, move, ref, "logged")
 
+    def item_read(self, obj: Obj) -> None:
+        """An item of a container is read: an edited state_dict serves as a dict of one's own."""
+        edit = self.edited.get(obj)
+        if edit is not None and edit[2] is not self.stmt:
+            self.loaded.add(obj)
+
     def narrowed_on_host(self, value: Value, node: ast.AST, used: str) -> None:
         from flake8_tensorcopy.engine.host import narrowed_on_host
 
@@ -401,7 +407,10 @@ class Run:
         if write.how == "training":
             return
         overlap = ref.overlaps
-        known = write.how == "call" and ref.obj.owner == "attribute"  # said where the callee writes it
+        # What the callee expanded itself, or holds, is said where it writes it.
+        known = write.how == "call" and (
+            ref.obj.owner == "attribute" or (overlap is not None and overlap.node is write.node)
+        )
         if overlap is not None and ref.obj.kind != "array" and not known:
             after = ref.chain[ref.chain.index(overlap) + 1 :]
             self.fact(
@@ -510,7 +519,7 @@ class Run:
                 if write in ref.seen or write in place.absorbed:
                     continue
                 here = write.ref.place is place or (write.stmt is self.stmt and write.loop == self.loop)
-                if here and (not _kept_result(write) or any(link.node is write.node for link in ref.chain)):
+                if here and not (use.role != "iterate" and _kept_result(write, ref)):
                     continue
                 mark = (id(place), id(write))
                 if mark in seen:
@@ -532,7 +541,7 @@ class Run:
             return
         if write.how in ("training", "part") or writer is None or ref.obj.moved:
             return
-        if writer.name == place.name and writer is not place:
+        if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
             return
         read_chain, written_chain = ref.chain[: ref.held], write.ref.chain[: write.ref.held]
         start = common_prefix(read_chain, written_chain)
@@ -662,8 +671,15 @@ def says_snapshot(name: str) -> bool:
     return not SNAPSHOT_WORDS.isdisjoint(words)
 
 
-def _kept_result(write: Write) -> bool:
+def _same_slots(one: Place, other: Place) -> bool:
+    """Two slots of one container that may be one: `buf[i]` and `buf[*]`."""
+    return one.root == other.root != "" and "store" in (one.origin, other.origin) and "[*]" in one.name + other.name
+
+
+def _kept_result(write: Write, ref: Ref) -> bool:
     """An activation works in place on a binding that is read again, though its result went elsewhere."""
+    if any(link.node is write.node for link in ref.chain):
+        return False  # this is the result
     if write.how not in ("module", "function") or not _activation(write):
         return False
     return not (isinstance(write.stmt, ast.Expr) and write.stmt.value is write.node)
@@ -681,6 +697,8 @@ def _activation(write: Write) -> bool:
 
 def _silent(write: Write, ref: Ref, overlap: Link) -> bool | None:
     """Whether torch lets the write pass: it raises where it sees the overlap, not for a part or a fill."""
+    if write.how == "call":
+        return None
     if write.how == "subscript" and isinstance(write.node, ast.Subscript):
         index = write.node.slice
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
