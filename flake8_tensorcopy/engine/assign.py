@@ -133,12 +133,13 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
         value = Value((Ref(Obj("unknown", "unknown", source, key=target.id)),))
     held = run.bound(value, place, source)
     for ref in held.refs:
-        if ref.obj.kind in ("dict", "list") and not ref.obj.key:
+        if ref.obj.kind in ("dict", "list", "tuple") and not ref.obj.key:
             ref.obj.key = target.id
-            for inside in run.now.fields(ref.obj).values():
+            for slot, inside in run.now.fields(ref.obj).items():
                 for item in inside.refs:
                     if item.place is not None and item.place.origin in ("item", "store"):
                         item.place.root = target.id
+                        item.place.name = f"{target.id}{slot}"
         elif not ref.obj.key and ref.obj.owner == "fresh":
             ref.obj.key = target.id
         move = moved_to_host(run, ref)
@@ -278,11 +279,16 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.ex
     obj = value.obj
     if obj is not None and obj.kind in ("tuple", "list"):
         fields = run.now.fields(obj)
-        if not any(isinstance(item, ast.Starred) for item in target.elts):
-            for position, item in enumerate(target.elts):
-                held = fields.get(f"[{position}]") or fields.get("[*]")
-                assign(run, item, held if held is not None else run.field(obj, f"[{position}]"), source)
-            return
+        starred = [isinstance(item, ast.Starred) for item in target.elts]
+        first = starred.index(True) if True in starred else len(starred)
+        for position, item in enumerate(target.elts):
+            slot = position if position <= first else len(fields) - len(starred) + position
+            if position == first:
+                assign(run, item, UNKNOWN, source)
+                continue
+            held = fields.get(f"[{slot}]") or fields.get("[*]")
+            assign(run, item, held if held is not None else run.field(obj, f"[{slot}]"), source)
+        return
     for position, item in enumerate(target.elts):
         if isinstance(item, ast.Starred):
             assign(run, item.value, UNKNOWN, source)
@@ -348,6 +354,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
         if before is None:
             run.now.bind(target.id, UNKNOWN)
             return
+        run.now.touch(target.id)
         if not before.refs:
             if value.refs and before.kind == "number":
                 # A number plus a tensor is a new tensor.

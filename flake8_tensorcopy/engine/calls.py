@@ -58,14 +58,14 @@ def call(run: Run, node: ast.Call) -> Value:
 
 
 def _named_call(run: Run, node: ast.Call, name: str) -> Value:
-    imported = run.names.imported.get(name)
-    if imported is not None:
-        return imported_call(run, node, run.names.qualify(node.func) or imported)
     survey = run.module.survey
     if name in survey.functions:
         return local_call(run, node, survey.functions[name], None)
     if name in survey.classes:
         return instantiate(run, node, survey.classes[name])
+    imported = run.names.imported.get(name)
+    if imported is not None:
+        return imported_call(run, node, run.names.qualify(node.func) or imported)
     builtin = BUILTINS.get(name)
     args = Args(run, node)
     if builtin is not None:
@@ -155,8 +155,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         return _super_call(run, node, args, name)
     if not base.refs:
         if base.kind == "str" or base.kind == "number":
-            for given, value in args.all():
-                run.use_logged(value, given)
+            for shown, value in args.all():
+                run.use_logged(value, shown)
             return STRING if base.kind == "str" else NUMBER
         base = Value((Ref(Obj("unknown", "unknown", func.value)),))
     run.method_calls[node] = (base, name)
@@ -173,6 +173,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
 def _super_call(run: Run, node: ast.Call, args: Args, name: str) -> Value:
     args.use(run)
     cls = run.function.cls
+    if name == "__init__":
+        return UNKNOWN  # the class table has what the bases build
     if cls is not None and run.params:
         for base in run.module.local_bases(cls):
             method = run.module.method(base, name)
@@ -189,7 +191,8 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
     if isinstance(obj.data, Class) and obj.kind in ("module", "instance", "class"):
         method = run.module.method(obj.data, name)
         if method is not None:
-            return _call_function(run, node, method, [one, *args.values], args, receiver=one)
+            given = list(args.values) if method.static else [one, *args.values]
+            return _call_function(run, node, method, given, args, receiver=one)
         if name in obj.data.assigns and name not in library.MODULE_METHODS:
             return call_evaluated(run, node, run.field(obj, "." + name), args, func)
     if ref.kind in ("instance", "module"):

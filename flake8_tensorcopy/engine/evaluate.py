@@ -291,6 +291,8 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     obj = ref.obj
     run.note_container(obj, node.slice)
     run.item_read(obj)
+    if any(link.kind == UNSURE for link in ref.chain):
+        return Value((Ref(Obj("unknown", "unknown", node)),))
     snapshot = run.now.fields(obj).get("[*]")
     if isinstance(node.slice, ast.Slice):
         return Value((ref.derive(Link(UNSURE, "[:]", node)),))
@@ -595,6 +597,8 @@ def element_of(run: Run, node: ast.AST, value: Value) -> Value:
 def _element_of_ref(run: Run, node: ast.AST, ref: Ref) -> Value:
     obj = ref.obj
     data = obj.data
+    if ref.kind not in ("tensor", "array") and any(link.kind == UNSURE for link in ref.chain):
+        return Value((Ref(Obj("unknown", "unknown", node)),))  # some of the items, unknown which
     if obj.kind == "iter" and isinstance(data, tuple):
         kind, parts = data
         match kind:

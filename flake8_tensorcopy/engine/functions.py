@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
+    ALIAS,
     MAYBE,
     NONE,
     NUMBER,
@@ -139,9 +140,19 @@ def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     return result
 
 
+def _set_grad_enabled(run: Run, node: ast.Call, args: Args) -> Value:
+    """As a statement it holds from here on; `with` restores the mode itself."""
+    mode = args.nodes[0] if args.nodes else None
+    run.now.grad = bool(mode.value) if isinstance(mode, ast.Constant) else None
+    return UNKNOWN
+
+
 def _variable(run: Run, node: ast.Call, args: Args) -> Value:
     """`Variable(x)`: the tensor itself, since torch 0.4."""
     value = args.values[0] if args.values else UNKNOWN
+    if args.flag("requires_grad", 1):
+        for ref in value.refs:
+            ref.obj.leaf, ref.obj.graph = True, True
     return Value(tuple(ref.derive(Link(ALIAS, "Variable", node)) for ref in value.refs), value.kind)
 
 
@@ -171,6 +182,7 @@ SPECIAL: dict[str, Special] = {
     "torch.FloatTensor": _legacy_tensor,
     "torch.nn.Parameter": _parameter,
     "torch.autograd.grad": _autograd_grad,
+    "torch.set_grad_enabled": _set_grad_enabled,
     "torch.autograd.Variable": _variable,
     "torch.from_numpy": _shared_array,
     "torch.as_tensor": _shared_array,

@@ -19,6 +19,9 @@ PARTS = frozenset({"narrow", "select", "diagonal", "unfold", "split", "chunk", "
 # Ops with a Python result that look at the elements, not only at shape, dtype and device.
 READS_DATA = frozenset({"item", "tolist", "equal", "allclose", "is_nonzero"})
 
+# Factories whose dtype is the default one, whatever they are given.
+FROM_SIZES = frozenset("zeros ones empty rand randn eye linspace".split())
+
 # Ops that return (values, indices).
 WITH_INDICES = frozenset("topk sort max min mode median kthvalue cummax cummin".split())
 

@@ -333,7 +333,18 @@ def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
         return DTYPES.get(name.removeprefix("torch."), "")
     if op.dtype in ("bool", "int"):
         return op.dtype
-    return "int64" if op.factory and short in ("arange", "randperm", "randint") else ""
+    if not op.factory:
+        return ""
+    if short == "arange":
+        return (
+            ""
+            if any(isinstance(item, ast.Constant) and isinstance(item.value, float) for item in args.nodes)
+            else "int64"
+        )
+    if short in ("randperm", "randint"):
+        return "int64"
+    # Made from sizes alone: the default dtype.
+    return "float32" if short in library.FROM_SIZES else ""
 
 
 def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: Args, func: ast.Attribute) -> Value:

@@ -95,7 +95,11 @@ def accumulated(run: Run) -> None:
         for write in run.log:
             obj = write.ref.obj
             adds = write.how == "augmented" or write.op in ("add_", "sub_", "mul_", "div_")
-            if adds and (obj is top or obj.parent is top or obj in reached):
+            if (
+                adds
+                and (obj is not top or write.ref.place is ref.place)
+                and (obj is top or obj.parent is top or obj in reached)
+            ):
                 run.fact(
                     AccumulatedItem(
                         site=write.node,
@@ -150,8 +154,9 @@ def batch_of_tensors(run: Run, node: ast.For | ast.AsyncFor) -> None:
 def finish_run(run: Run) -> None:
     """Facts that need the whole function: bindings never read, moves only logged, snapshots edited for nothing."""
     run.settle()
-    for place, fact, was in run.rebindings:
-        if not place.read:
+    alive = {fact.site for place, fact, _ in run.rebindings if place.read}
+    for _, fact, was in run.rebindings:
+        if fact.site not in alive:
             run.fact(replace(fact, evidence=run.evidence_of(was, fact.site)))
     for place, (move, ref) in run.moves.items():
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:

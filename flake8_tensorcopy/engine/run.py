@@ -75,9 +75,10 @@ _RANK = {role: rank for rank, role in enumerate(_ROLES)}
 class Use:
     """One consumption of a reference by the current statement."""
 
-    __slots__ = ("mixed", "node", "ref", "role")
+    __slots__ = ("mixed", "node", "ref", "role", "tick")
 
-    def __init__(self, ref: Ref, node: ast.AST, role: str, mixed: bool) -> None:
+    def __init__(self, ref: Ref, node: ast.AST, role: str, mixed: bool, tick: int) -> None:
+        self.tick = tick
         self.mixed = mixed
         self.ref = ref
         self.node = node
@@ -107,6 +108,7 @@ class Run:
         self.handlers: list[list[State]] = []
         self.stmt: ast.stmt | None = None
         self.clock = 0  # statements executed
+        self.ticks = 0  # reads and writes
         self.uses: list[Use] = []
         self.pending_writes: list[Write] = []
         self.facts: dict[tuple[object, ...], Fact] = {}
@@ -152,6 +154,11 @@ class Run:
         """The current state; only called where the code can be reached."""
         assert self.state is not None
         return self.state
+
+    def count(self) -> int:
+        """The next place in the order of reads and writes."""
+        self.ticks += 1
+        return self.ticks
 
     def text(self, node: ast.AST) -> str:
         """The expression as source-like text, shortened."""
@@ -243,7 +250,7 @@ class Run:
             if ref.place is not None and (ref.place.made_in is None or ref.place.made_in is not self.stmt):
                 if role not in ("receiver", "bind", "test", "logged"):
                     ref.place.last_use = self.clock
-                self.uses.append(Use(ref, node, role, several and value.mixed_with(ref)))
+                self.uses.append(Use(ref, node, role, several and value.mixed_with(ref), self.count()))
                 known = self.logged.get(ref.place)
                 if known is not None:
                     known.add(role)
@@ -384,6 +391,7 @@ class Run:
                 continue
             write = Write(node, self.stmt, op, how, ref, state.arms | ref.arms, self.loop, target, inner)
             write.time = self.clock
+            write.tick = self.count()
             write.mixed = several and whole.mixed_with(ref)
             state.add_write(ref.obj, write)
             self.log.append(write)
@@ -515,11 +523,12 @@ class Run:
             assert place is not None
             if use.role == "receiver":
                 continue
-            for write in writes:
+            for write in sorted(writes, key=_tick):
                 if write in ref.seen or write in place.absorbed:
                     continue
-                here = write.ref.place is place or (write.stmt is self.stmt and write.loop == self.loop)
-                if here and not (use.role != "iterate" and _kept_result(write, ref)):
+                if use.tick < write.tick or any(link.node is write.node for link in ref.chain):
+                    continue
+                if write.ref.place is place and not (use.role != "iterate" and _kept_result(write)):
                     continue
                 mark = (id(place), id(write))
                 if mark in seen:
@@ -676,10 +685,12 @@ def _same_slots(one: Place, other: Place) -> bool:
     return one.root == other.root != "" and "store" in (one.origin, other.origin) and "[*]" in one.name + other.name
 
 
-def _kept_result(write: Write, ref: Ref) -> bool:
+def _tick(write: Write) -> int:
+    return write.tick
+
+
+def _kept_result(write: Write) -> bool:
     """An activation works in place on a binding that is read again, though its result went elsewhere."""
-    if any(link.node is write.node for link in ref.chain):
-        return False  # this is the result
     if write.how not in ("module", "function") or not _activation(write):
         return False
     return not (isinstance(write.stmt, ast.Expr) and write.stmt.value is write.node)
@@ -703,6 +714,12 @@ def _silent(write: Write, ref: Ref, overlap: Link) -> bool | None:
         index = write.node.slice
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         slices = [isinstance(part, ast.Slice) for part in parts]
+        if any(
+            link.key is not None for link in ref.chain[ref.chain.index(overlap) + 1 :] if link.node is not write.node
+        ):
+            return None
         # Integers may take the expanded dimension away, slices keep it.
         return True if not any(slices) else None if not slices[0] else False
+    if any(link.key is not None for link in ref.chain[ref.chain.index(overlap) + 1 :]):
+        return None
     return write.op in ("fill_", "zero_", "masked_fill_", "index_put_", "index_fill_") or overlap.op == "unfold"

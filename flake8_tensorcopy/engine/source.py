@@ -49,6 +49,12 @@ class Function:
     loops: set[str] = field(default_factory=set)  # targets of for loops
     stores: set[str] = field(default_factory=set)  # names assigned
 
+    @property
+    def static(self) -> bool:
+        """A static method: called without the object."""
+        decorators = [] if isinstance(self.node, ast.Module) else self.node.decorator_list
+        return any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in decorators)
+
 
 @dataclass(slots=True, eq=False)
 class Class:
@@ -129,7 +135,21 @@ def survey(tree: ast.Module) -> Survey:
     while pending:
         owner, _, nodes, depth = pending.pop()
         _scan(owner, nodes, depth, result)
+    _spread_writes(result.all)
     return result
+
+
+def _spread_writes(functions: list[Function]) -> None:
+    """A call of a function of this file that writes may write: its caller has to be run too."""
+    for _ in range(4):
+        writers = {function.name for function in functions if function.features & WRITE}
+        changed = False
+        for function in functions:
+            if not function.features & WRITE and not writers.isdisjoint(function.calls):
+                function.features |= WRITE
+                changed = True
+        if not changed:
+            return
 
 
 def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 
-from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Value, Write, join_values
+from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Value, Write, exclusive, join_values
 
 _fresh = itertools.count(1)
 
@@ -44,6 +44,10 @@ class State:
         self.env[name] = value
         self.version[name] = next(_fresh)
 
+    def touch(self, name: str) -> None:
+        """The name may stand for another number from here on."""
+        self.version[name] = next(_fresh)
+
     def fields(self, obj: Obj) -> dict[str, Value]:
         return self.heap.get(obj, {})
 
@@ -80,7 +84,7 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
         if mine is None:
             env[name] = value
         elif mine is not value:
-            env[name] = join_values(_under(mine, only_one), _under(value, only_other))
+            env[name] = join_values(_under(mine, only_one, one.arms), _under(value, only_other, other.arms))
     for name, version in other.version.items():
         if one.version.get(name) != version:
             one.version[name] = next(_fresh)
@@ -95,12 +99,16 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
         for key in {**mine_fields, **fields}:
             left = mine_fields.get(key) or entry_field(one, obj, key)
             right = fields.get(key) or entry_field(other, obj, key)
-            merged[key] = left if left is right else join_values(_under(left, only_one), _under(right, only_other))
+            if left is not right:
+                left = join_values(_under(left, only_one, one.arms), _under(right, only_other, other.arms))
+            merged[key] = left
         heap[obj] = merged
     for obj, fields in list(heap.items()):
         if obj not in other.heap:
             heap[obj] = {
-                key: join_values(_under(value, only_one), _under(entry_field(other, obj, key), only_other))
+                key: join_values(
+                    _under(value, only_one, one.arms), _under(entry_field(other, obj, key), only_other, other.arms)
+                )
                 for key, value in fields.items()
             }
     for obj, epoch in other.epoch.items():
@@ -115,10 +123,12 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
     return one
 
 
-def _under(value: Value, arms: frozenset[Arm]) -> Value:
-    if not arms or not value.refs:
+def _under(value: Value, arms: frozenset[Arm], path: frozenset[Arm]) -> Value:
+    """The value as this path leaves it: what the path's own tests contradict is gone."""
+    if not value.refs or not (arms or path):
         return value
-    return Value(tuple(ref.under(arms) for ref in value.refs), value.kind, value.const)
+    live = [ref for ref in value.refs if not exclusive(ref.arms, path)] or value.refs
+    return Value(tuple(ref.under(arms) if arms else ref for ref in live), value.kind, value.const)
 
 
 def join_all(states: Iterable[State | None], entry_field: EntryField) -> State | None:

@@ -155,9 +155,13 @@ class Ref:
             )
         return Ref(self.obj, (*self.chain, link), self.place, self.seen, self.arms, self.held, self.via)
 
+    def on(self, arms: frozenset[Arm]) -> Ref:
+        """The same reference, holding on these arms."""
+        return Ref(self.obj, self.chain, self.place, self.seen, arms, self.held, self.via)
+
     def under(self, arms: frozenset[Arm]) -> Ref:
         """The same reference, known to hold on these arms only."""
-        return Ref(self.obj, self.chain, self.place, self.seen, self.arms | arms, self.held, self.via)
+        return self.on(self.arms | arms)
 
     @property
     def kind(self) -> str:
@@ -185,7 +189,7 @@ class Ref:
 class Write:
     """One in-place change: where, by which op, through which reference."""
 
-    __slots__ = ("arms", "how", "inner", "loop", "mixed", "node", "op", "ref", "stmt", "target", "time")
+    __slots__ = ("arms", "how", "inner", "loop", "mixed", "node", "op", "ref", "stmt", "target", "tick", "time")
 
     def __init__(
         self,
@@ -209,6 +213,7 @@ class Write:
         self.target = target  # the written expression as text
         self.inner = inner  # for a call of a function of this module: the write in its body
         self.time = 0
+        self.tick = 0  # its place in the order of reads and writes
         self.mixed = False  # the written name may also hold a storage of its own
 
     def __repr__(self) -> str:
@@ -249,8 +254,11 @@ class Value:
         return any(
             other.obj is not ref.obj
             and other.obj.owner in ("fresh", "unknown")
-            and (other.place is None or ref.place is None or len(other.place.loop) == len(ref.place.loop))
-            and not (other.place is not None and ref.place is not None and other.place.loop != ref.place.loop)
+            and (other.place is None or ref.place is None or other.place.loop == ref.place.loop)
+            for other in self.refs
+        ) or any(
+            # One binding of several things that no test tells apart: an item of a list.
+            other.obj is not ref.obj and other.place is ref.place and not exclusive(other.arms, ref.arms)
             for other in self.refs
         )
 
@@ -278,8 +286,12 @@ def join_values(one: Value, other: Value) -> Value:
         return one
     refs = list(one.refs)
     for ref in other.refs:
-        for mine in refs:
-            if mine is ref or (mine.obj is ref.obj and mine.place is ref.place and mine.chain == ref.chain):
+        for position, mine in enumerate(refs):
+            if mine is ref:
+                break
+            if mine.obj is ref.obj and mine.place is ref.place and mine.chain == ref.chain:
+                if mine.arms != ref.arms:
+                    refs[position] = mine.on(mine.arms & ref.arms)
                 break
         else:
             refs.append(ref)

@@ -55,7 +55,6 @@ def starred(xs: list[torch.Tensor]):
     return out, rest, xs
 
 
-# todo: the other targets beside a starred one are lost
 def starred_from_a_tuple(x: torch.Tensor, y: torch.Tensor):
     a, *rest = (x, y)
     a.add_(1)  # fact: StaleRead reader=x writer=a op=add_ link=alias
@@ -89,7 +88,6 @@ def first_iterator_is_outside(x: torch.Tensor):
     return old, rows
 
 
-# todo: an item is named only after its container has a name
 def list_of_views(x: torch.Tensor):
     rows = [row for row in x]
     x.zero_()  # fact: StaleRead reader=rows[*] writer=x op=zero_ link=view
@@ -195,7 +193,6 @@ def global_read_after_a_write_to_its_view():
 # Containers.
 
 
-# todo: an item is named only after its container has a name
 def dict_display(x: torch.Tensor):
     kept = {"a": x}
     x.add_(1)  # fact: StaleRead reader=kept['a'] writer=x op=add_ link=alias | stored_from=x reader_origin=store
@@ -208,7 +205,6 @@ def dict_display_of_another_name(x: torch.Tensor):
     return {"x": x, "y": y}
 
 
-# todo: an item is named only after its container has a name
 def list_display(x: torch.Tensor):
     kept = [x, x * 2]
     x.add_(1)  # fact: StaleRead reader=kept[0] writer=x op=add_ link=alias
@@ -221,7 +217,6 @@ def other_item_of_a_list(x: torch.Tensor):
     return kept[1] * 2
 
 
-# todo: an item is named only after its container has a name
 def last_item_of_a_list(x: torch.Tensor):
     kept = [x * 2, x]
     x.add_(1)  # fact: StaleRead reader=kept[1] writer=x op=add_ link=alias
@@ -300,7 +295,6 @@ def item_stored_and_replaced(x: torch.Tensor):
     return kept["a"] * 2
 
 
-# todo: an item is named only after its container has a name
 def shallow_copy_of_a_dict(x: torch.Tensor):
     kept = {"a": x}
     other = kept.copy()
@@ -317,7 +311,6 @@ def get_and_pop(x: torch.Tensor):
     return y * z
 
 
-# todo: an item is named only after its container has a name
 def values_of_a_dict(x: torch.Tensor):
     kept = {"a": x}
     x.add_(1)  # fact: StaleRead reader=kept['a'] writer=x op=add_ link=alias

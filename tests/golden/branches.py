@@ -117,7 +117,6 @@ def same_test_on_a_changed_name(x: torch.Tensor, flag: bool):
     return old
 
 
-# todo: at a join, an alternative of one arm is kept in the state of the other
 def rebound_on_the_arm_that_shares(x: torch.Tensor, flag: bool):
     old = x if flag else x.clone()
     x.add_(1)
@@ -126,7 +125,6 @@ def rebound_on_the_arm_that_shares(x: torch.Tensor, flag: bool):
     return old
 
 
-# todo: where equal alternatives are joined, the arms of the first one are kept
 def kept_through_a_nested_branch(x: torch.Tensor, flag: bool, other: bool):
     old = x
     if flag:
@@ -137,7 +135,6 @@ def kept_through_a_nested_branch(x: torch.Tensor, flag: bool, other: bool):
     return old
 
 
-# todo: where equal alternatives are joined, the arms of the first one are kept
 def same_on_both_arms(x: torch.Tensor, flag: bool):
     old = x if flag else x
     if not flag:
@@ -337,7 +334,6 @@ def grad_mode_off(x: torch.Tensor):
     return y
 
 
-# todo: set_grad_enabled as a statement is not seen
 def grad_mode_switched_off(x: torch.Tensor):
     torch.set_grad_enabled(False)
     y = x.clone().detach()  # fact: CloneDetach receiver=x | -recording

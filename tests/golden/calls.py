@@ -65,21 +65,18 @@ def _all(*tensors: torch.Tensor):
         tensor.add_(1)
 
 
-# todo-trigger: a call of a function that writes its argument does not trigger a run
 def argument_written(x: torch.Tensor):
     old = x
     _bump(x)  # fact: StaleRead reader=old writer=x op=add_ link=alias | how=call
     return old
 
 
-# todo-trigger: a call of a function that writes its argument does not trigger a run
 def keyword_argument_written(x: torch.Tensor):
     old = x
     _bump(by=2.0, target=x)  # fact: StaleRead reader=old writer=x op=add_ link=alias | how=call
     return old
 
 
-# todo-trigger: a call of a function that writes its argument does not trigger a run
 def other_argument_written(x: torch.Tensor, y: torch.Tensor):
     a, b = x, y
     _second(x, y)  # fact: StaleRead reader=b writer=y op=zero_ link=alias | how=call
@@ -92,21 +89,18 @@ def view_passed(x: torch.Tensor):
     return x
 
 
-# todo-trigger: a call of a function that writes its argument does not trigger a run
 def view_kept_and_base_passed(x: torch.Tensor):
     before = x[0]
     _bump(x)  # fact: StaleRead reader=before writer=x op=add_ link=view | how=call
     return before
 
 
-# todo-trigger: a call of a function that writes its argument does not trigger a run
 def written_two_calls_deep(x: torch.Tensor):
     old = x
     _twice(x)  # fact: StaleRead reader=old writer=x op=add_ link=alias | how=call
     return old
 
 
-# todo-trigger: a call of a function that writes its argument does not trigger a run
 def item_of_the_argument_written(tensors: dict[str, torch.Tensor], x: torch.Tensor):
     old = tensors["k"]
     _store(tensors, x)  # fact: StaleRead reader=old writer=tensors['k'] op=copy_ link=alias | how=call
@@ -145,7 +139,6 @@ def result_is_a_tuple(x: torch.Tensor):
     return y + z
 
 
-# todo-trigger: a call of a function that writes its argument does not trigger a run
 def recursion(x: torch.Tensor):
     old = x
     _countdown(x, 3)  # fact: StaleRead reader=old writer=x op=sub_ link=alias | how=call
@@ -289,7 +282,6 @@ class Block(nn.Module):
 
 
 # run: Inherited().forward(torch.tensor([-1.0, 0.0, 1.0]))
-# todo: `super().__init__()` makes unknown what the __init__ of the base has built
 class Inherited(Block):
     def __init__(self):
         super().__init__()
@@ -393,7 +385,6 @@ class InheritedMethods(Methods):
         return old
 
 
-# todo: a static method called on self takes self for its first argument
 # run: Static().use(torch.zeros(3))
 class Static:
     @staticmethod

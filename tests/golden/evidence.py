@@ -33,7 +33,6 @@ def by_union_annotation(x: "torch.Tensor | None" = None):
     return old
 
 
-# todo: AccumulatedItem though the write is not through the returned name
 def by_annotation_of_the_list(xs: list[torch.Tensor]):
     old = xs[0]
     xs[0].add_(1)  # fact: StaleRead reader=old writer=xs[0] op=add_ link=alias | evidence=3

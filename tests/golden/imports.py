@@ -103,7 +103,6 @@ def squash(x):
     return x * 2
 
 
-# todo: an import inside one function counts in all of them
 def import_of_another_function(x: th.Tensor):
     saved = x
     y = squash(x)  # stays: saved

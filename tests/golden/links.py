@@ -111,7 +111,6 @@ def same_dtype():
     return x
 
 
-# todo: arange counts as integer whatever its arguments are
 def same_dtype_of_a_range():
     x = torch.arange(3.0)
     y = x.to(torch.float32)
@@ -119,7 +118,6 @@ def same_dtype_of_a_range():
     return x
 
 
-# todo: what a factory makes is float32 unless told otherwise, so that float64 is a copy
 def other_dtype():
     x = torch.ones(3)
     y = x.to(torch.float64)
@@ -286,7 +284,6 @@ def unknown_parts(x: torch.Tensor, i: int, j: int):
 
 
 # run: moved_index(torch.ones(3, 4), 0)
-# todo: `i += 1` on a number keeps the version of i, so x[i] counts as the same part
 def moved_index(x: torch.Tensor, i: int):
     a = x[i]
     i += 1

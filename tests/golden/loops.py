@@ -143,7 +143,6 @@ def broken_before_the_write(x: torch.Tensor, flag: bool):
         return x
 
 
-# todo: at a join, an alternative of one arm is kept in the state of the other
 def continued_in_every_pass_or_in_none(x: torch.Tensor, n: int, flag: bool):
     old = x.clone()
     for _ in range(n):
@@ -307,7 +306,6 @@ def first_element_is_the_accumulator(xs: list[torch.Tensor]):
     return total
 
 
-# todo: the elements of a rest of a list count as those before the rest
 def rest_of_a_list_written(xs: list[torch.Tensor]):
     first = xs[0]
     for x in xs[1:]:
@@ -315,7 +313,6 @@ def rest_of_a_list_written(xs: list[torch.Tensor]):
     return first * 2
 
 
-# todo: the elements of a rest of a list count as those before the rest
 def rest_of_a_display_written(x: torch.Tensor, y: torch.Tensor):
     pair = [x, y]
     for tensor in pair[1:]:

@@ -533,7 +533,7 @@ def pointer_equality(x: torch.Tensor, y: torch.Tensor):
 # run: data_exchanged(nn.Linear(4, 4), nn.Linear(4, 4))
 def data_exchanged(model: nn.Linear, other: nn.Linear):
     for p, q in zip(model.parameters(), other.parameters()):
-        p.data = q.data  # fact: ReboundData target=p value=q.data | parameter looped
+        p.data = q.data  # fact: ReboundData target=p.data value=q.data | parameter looped
 
 
 # run: data_copied(nn.Linear(4, 4), nn.Linear(4, 4))

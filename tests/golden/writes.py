@@ -135,7 +135,6 @@ def reading_and_writing_in_one_statement(x: torch.Tensor):
     return x.add_(1) - old  # stays: old
 
 
-# todo: a write and a later read in one statement
 def written_and_read_in_one_statement(x: torch.Tensor):
     old = x
     return x.add_(1) - old  # fact: StaleRead reader=old writer=x op=add_ link=alias
