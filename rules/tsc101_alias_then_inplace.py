@@ -76,13 +76,12 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
         where = region.span(fact.site)
         match fact:
             case StaleRead(link="alias", certain=True, activation=False) if _meant_to_keep(fact):
-                line = region.line(fact.read)
-                how = f"`{fact.reader}` is the same tensor"
-                if fact.source is not None:
-                    how = f"`{region.code(fact.source)}` on line {region.line(fact.source)} made no copy"
+                same = f"`{fact.reader}` is the same tensor"
+                if (cause := fact.binding or fact.source) is not None:
+                    same = f"`{region.code(cause)}` on line {region.line(cause)} is the same tensor"
                 message = (
-                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {how}, and `{fact.reader}` is "
-                    f"read on line {line}"
+                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {same}, and `{fact.reader}` is read "
+                    f"on line {region.line(fact.read)}"
                 )
                 yield Finding(where, "TSC101", message, fact.steps(region))
             case StaleRead(link="alias", certain=False, together=True, activation=False) if (

@@ -78,6 +78,7 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
         reader=run.short(values.elts[1]),
         bound=node,
         source=values.elts[1],
+        binding=node,
         writer=name,
         op="=",
         how="swap",

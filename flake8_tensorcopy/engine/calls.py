@@ -236,8 +236,8 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         pointer_assertion(run, node, name, args)
         logged = library.logs(run.text(func))
         if logged:
-            for given, value in args.all():
-                run.use_logged(value, given)
+            for shown, value in args.all():
+                run.use_logged(value, shown)
         else:
             args.use(run, role)
         trains(run, node, name, args, one)

@@ -59,6 +59,7 @@ class StaleRead(Fact):
     reader: str
     bound: ast.AST | None  # the statement that bound the reader; None for an argument or what an object held on entry
     source: ast.AST | None  # the expression that made the sharing: `a.detach()`, `a`
+    binding: ast.AST | None  # the assignment that this expression stands in: `b = a`
     writer: str
     op: str
     how: str  # method augmented subscript out module function call training

@@ -568,6 +568,7 @@ class Run:
             for other in uses
         )
         source = next((link.node for link in (*mine, *theirs) if link.kind != ALIAS or link.op == "="), None)
+        holder = place if any(link.node is source for link in mine) else writer
         derived = (VIEW, DETACH, NUMPY, MAYBE)
         keys = [link.key for link in mine if link.key is not None]
         their_keys = [link.key for link in write.ref.chain[start:] if link.key is not None]
@@ -577,6 +578,7 @@ class Run:
                 reader=place.name,
                 bound=place.node,
                 source=source,
+                binding=holder.node if isinstance(holder.node, (ast.Assign, ast.AnnAssign)) else None,
                 writer=writer.name,
                 op=write.op,
                 how=write.how,
