@@ -16,8 +16,11 @@ from flake8_tensorcopy.engine.source import (
     EXPAND,
     GRAD,
     HOST,
+    INPLACE_MODULE,
     LOOP_REBIND,
+    LOST,
     MAX_DEPTH,
+    REPLACED,
     SHARE,
     STATE_DICT,
     SWAP,
@@ -29,17 +32,17 @@ from flake8_tensorcopy.engine.source import (
 
 # What a function must hold, all of it, for a kind of fact to be possible there.
 _TRIGGERS: dict[str, tuple[int, ...]] = {
-    "StaleRead": (WRITE | SHARE, WRITE | SWAP),
+    "StaleRead": (WRITE | SHARE, INPLACE_MODULE | SHARE, WRITE | SWAP),
     "SharedWrite": (WRITE | SHARE,),
     "JoinedWrite": (WRITE | SHARE,),
     "AccumulatedItem": (WRITE | SHARE,),
     "ReboundData": (ATTR_STORE | DETACH,),
     "PointerTest": (DATA_PTR,),
     "StaleSnapshot": (STATE_DICT,),
-    "LostWrite": (WRITE, ATTR_STORE | DETACH, STATE_DICT | WRITE),
+    "LostWrite": (LOST, STATE_DICT | WRITE),
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),
-    "LeafRebound": (ATTR_STORE, GRAD),
+    "LeafRebound": (REPLACED, GRAD),
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
@@ -95,7 +98,7 @@ def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
         features = 0
         if init is not None:
             features = init.features & EXPAND
-            if init.features & WRITE:
-                features |= WRITE
+            if init.features & INPLACE_MODULE:
+                features |= WRITE | SHARE
         added[cls] = features
     return added

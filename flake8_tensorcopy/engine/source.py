@@ -30,9 +30,13 @@ DETACH = 1024
 SWAP = 2048
 ATTR_STORE = 4096
 PARAMETERS = 8192
-INPLACE_MODULE = 16384
+INPLACE_MODULE = 16384  # a module built to work in place
+LOST = 32768  # a write to what an index or a call returned
+REPLACED = 65536  # an attribute set to something computed
 
-_MAKERS = frozenset({"as_tensor", "from_numpy", "from_dlpack", "asarray", "Tensor", "FloatTensor", "Identity"})
+_WRAPPERS = frozenset({"Parameter", "Variable"})
+_STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
+_TRAINED = frozenset({"weight", "bias"})
 
 
 @dataclass(slots=True, eq=False)
@@ -188,9 +192,11 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 name = node.attr
                 features |= _ATTRIBUTES.get(name, 0)
                 if name[-1:] == "_" and name[:1] != "_" and ops.method(name) is not None:
-                    features |= WRITE
+                    features |= WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST
                 if isinstance(node.ctx, ast.Store):
                     features |= ATTR_STORE
+                    if name == "data" and not isinstance(node.value, (ast.Name, ast.Attribute)):
+                        features |= LOST
                     if cls is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
                         cls.assigns.setdefault(name, set()).add(owner.name)
                 stack.append((node.value, level + 1))
@@ -201,30 +207,55 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             case ast.Constant():
                 continue
             case ast.Call():
+                called = ""
                 if isinstance(node.func, ast.Attribute):
-                    owner.calls.add(node.func.attr)
+                    called = node.func.attr
+                    owner.calls.add(called)
                 elif isinstance(node.func, ast.Name):
-                    owner.calls.add(node.func.id)
+                    called = node.func.id
+                    owner.calls.add(called)
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
                 for keyword in node.keywords:
                     if keyword.arg in ("out", "inplace"):
-                        features |= WRITE
+                        features |= INPLACE_MODULE if called[:1].isupper() else WRITE
+                        if isinstance(keyword.value, (ast.Subscript, ast.Call)):
+                            features |= LOST
                 if any(isinstance(item, ast.Constant) and item.value is True for item in node.args):
-                    features |= WRITE  # `nn.ReLU(True)`
+                    if called[:1].isupper():
+                        features |= INPLACE_MODULE  # `nn.ReLU(True)`
+                    elif (op := ops.function("torch.nn.functional." + called)) is not None and op.inplace_flag:
+                        features |= WRITE  # `F.relu(x, True)`
+                if called[-1:] == "_" and called[:1] != "_" and node.args:
+                    features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
+                elif called in _STORES:
+                    features |= SHARE
             case ast.AugAssign():
                 features |= WRITE
             case ast.Subscript() if isinstance(node.ctx, ast.Store):
-                features |= WRITE
+                features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
+            case ast.MatchAs():
+                features |= SHARE
             case ast.Assign():
-                features |= _shares(node.value)
+                if not all(isinstance(target, ast.Attribute) for target in node.targets):
+                    features |= _shares(node.value)
+                else:
+                    if owner.name != "__init__":
+                        features |= SHARE
+                    if isinstance(node.value, ast.BinOp) or any(t.attr in _TRAINED for t in node.targets):  # type: ignore[attr-defined]
+                        features |= REPLACED
+                if len(node.targets) > 1:
+                    features |= SHARE
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
                 features |= _shares(node.value)
-            case ast.Expr(value=ast.Call(func=ast.Attribute())):
-                features |= DROPPED
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=called))) if called[-1:] != "_":
+                if ops.method(called) is not None or ops.function("torch." + called) is not None:
+                    features |= DROPPED
+                elif ops.function("torch.nn.functional." + called) is not None:
+                    features |= DROPPED
             case ast.For() | ast.AsyncFor() | ast.comprehension():
                 if not isinstance(node, ast.comprehension):
                     owner.loops.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
@@ -278,6 +309,11 @@ def _shares(value: ast.expr) -> int:
     """Whether a binding to this expression may share storage with what the expression names."""
     if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.BoolOp, ast.Starred, ast.Tuple)):
         return SHARE
-    if isinstance(value, ast.Call):
+    if isinstance(value, (ast.Dict, ast.List, ast.ListComp, ast.DictComp)):
         return SHARE
+    if isinstance(value, ast.Call):
+        func = value.func
+        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        # What a class makes is new, but for `torch.Tensor(array)`, `nn.Parameter(x)`, `Variable(x)`.
+        return 0 if name[:1].isupper() and name not in _WRAPPERS and not name.endswith("Tensor") else SHARE
     return 0
