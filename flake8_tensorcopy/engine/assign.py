@@ -38,6 +38,7 @@ from flake8_tensorcopy.engine.values import (
     Ref,
     Value,
 )
+from flake8_tensorcopy.engine.writes import lost_write, write_to
 
 
 def swap(run: Run, node: ast.Assign) -> bool:
@@ -240,7 +241,7 @@ def _reach_parameter(run: Run, target: ast.Attribute, base: Value) -> None:
     for ref in base.refs:
         module = ref.obj.parent
         if module is not None and module.kind in ("module", "unknown") and ref.obj.param:
-            run.write(target, base, ".data =", "training")
+            write_to(run, target, base, ".data =", "training")
             return
 
 
@@ -265,9 +266,9 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         through = Value((ref.derive(link),))
         if obj.kind == "unknown":
             run.now.forget(obj)
-        run.write(target, through, "[...] =", "subscript", run.short(target.value))
+        write_to(run, target, through, "[...] =", "subscript", run.short(target.value))
         if ref.place is None:
-            run.lost_write(run.stmt or target, Value((ref,)), "[...] =")
+            lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
 
 
 def _edit_snapshot(run: Run, target: ast.Subscript, ref: Ref, value: Value) -> None:
@@ -385,9 +386,9 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
             if ref.obj.kind == "unknown" and run.evidence(ref.obj) < 1 and not array_like(target.slice):
                 held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
-            run.write(node, Value((ref.derive(link),)), op, "augmented", run.text(target))
+            write_to(run, node, Value((ref.derive(link),)), op, "augmented", run.text(target))
             if ref.place is None:
-                run.lost_write(node, Value((ref,)), op)
+                lost_write(run, node, Value((ref,)), op)
         return
     if isinstance(target, ast.Attribute):
         base = evaluate(run, target.value)
@@ -413,7 +414,7 @@ def _load(target: ast.Name) -> ast.Name:
 def _augmented_write(run: Run, node: ast.AugAssign, value: Value, op: str, target: str) -> None:
     objs = [ref for ref in value.refs if ref.obj.kind in ("tensor", "array", "unknown")]
     if objs:
-        run.write(node, Value(tuple(objs)), op, "augmented", target)
+        write_to(run, node, Value(tuple(objs)), op, "augmented", target)
     for ref in value.refs:
         if ref.obj.kind == "list":
             added = evaluate(run, node.value)

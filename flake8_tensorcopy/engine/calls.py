@@ -40,6 +40,7 @@ from flake8_tensorcopy.engine.values import (
     Value,
     join_values,
 )
+from flake8_tensorcopy.engine.writes import write_to
 
 
 def call(run: Run, node: ast.Call) -> Value:
@@ -124,7 +125,7 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name.startswith("torch.nn.init.") and short.endswith("_") and args.values:
         target = args.values[0]
         run.note(target, 2)
-        run.write(node, target, short, "function", run.short(args.nodes[0]))
+        write_to(run, node, target, short, "function", run.short(args.nodes[0]))
         run.written_here.append((node, target, short))
         return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
     if name.startswith("torch.optim.lr_scheduler."):

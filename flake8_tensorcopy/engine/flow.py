@@ -24,6 +24,7 @@ from flake8_tensorcopy.engine.outcomes import (
 from flake8_tensorcopy.engine.refine import autograd_function, grad_mode, no_grad_decorated, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Run
 from flake8_tensorcopy.engine.source import STATE_DICT, Function, FunctionNode
+from flake8_tensorcopy.engine.staleness import finish
 from flake8_tensorcopy.engine.state import State, join, join_all
 from flake8_tensorcopy.engine.values import (
     NUMBER,
@@ -34,6 +35,7 @@ from flake8_tensorcopy.engine.values import (
     Ref,
     Value,
 )
+from flake8_tensorcopy.engine.writes import lost_write
 
 MAX_LOOP_DEPTH = 4
 
@@ -137,7 +139,9 @@ def _statement(run: Run, node: ast.stmt) -> None:
     if run.handlers and run.state is not None:
         run.handlers[-1].append(run.state.copy())
     handler(run, node)
-    run.finish()
+    finish(
+        run,
+    )
     if run.pointer_tests:
         pointer_results(run, asserted=False, guards=False)
     run.stmt = outer
@@ -152,7 +156,7 @@ def _expr(run: Run, node: ast.Expr) -> None:
         return
     for written, target, op in run.written_here:
         if written is call:
-            run.lost_write(call, target, op)
+            lost_write(run, call, target, op)
     if isinstance(node.value, ast.Call):
         dropped(run, node.value, value)
 
@@ -181,7 +185,9 @@ def _return(run: Run, node: ast.Return) -> None:
         value = evaluate(run, node.value)
         run.use_deep(value, node.value, "return")
         accumulated(run)
-    run.finish()
+    finish(
+        run,
+    )
     pointer_results(run, asserted=False, guards=False)
     run.returned.append((value, run.now))
     run.state = None
@@ -192,7 +198,9 @@ def _if(run: Run, node: ast.If) -> None:
     exits: list[tuple[State | None, frozenset[Arm]]] = []
     while True:
         run.use(evaluate(run, node.test), node.test, "test")
-        run.finish()
+        finish(
+            run,
+        )
         pointer_results(run, asserted=False, guards=only_copies(run, node))
         yes, no = arm_of(run, node.test)
         before = run.now
@@ -285,7 +293,9 @@ def _changed(before: State | None, after: State) -> bool:
 def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     value = evaluate(run, node.iter)
     run.use_iterated(value, node.iter)
-    run.finish()
+    finish(
+        run,
+    )
 
     def head() -> None:
         run.stmt = node
@@ -299,7 +309,9 @@ def _while(run: Run, node: ast.While) -> None:
     def head() -> None:
         run.stmt = node
         run.use(evaluate(run, node.test), node.test, "test")
-        run.finish()
+        finish(
+            run,
+        )
         if run.state is not None:
             refine(run, node.test, True)
 
@@ -325,7 +337,9 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
                 value if not value.refs or value.refs[0].obj.kind != "unknown" else UNKNOWN,
                 item.context_expr,
             )
-    run.finish()
+    finish(
+        run,
+    )
     run.quiet += quiet
     _block(run, node.body)
     run.quiet -= quiet
@@ -389,7 +403,9 @@ def _assert(run: Run, node: ast.Assert) -> None:
     if node.msg is not None:
         evaluate(run, node.msg)
     pointer_results(run, asserted=True, guards=False)
-    run.finish()
+    finish(
+        run,
+    )
     refine(run, node.test, True)
 
 
@@ -416,7 +432,9 @@ def _class(run: Run, node: ast.ClassDef) -> None:
 def _match(run: Run, node: ast.Match) -> None:
     subject = evaluate(run, node.subject)
     run.use(subject, node.subject, "test")
-    run.finish()
+    finish(
+        run,
+    )
     before = run.now
     exits: list[State | None] = []
     exhaustive = False

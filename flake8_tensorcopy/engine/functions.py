@@ -29,6 +29,7 @@ from flake8_tensorcopy.engine.values import (
     Ref,
     Value,
 )
+from flake8_tensorcopy.engine.writes import write_to
 
 
 def _number(run: Run, node: ast.Call, args: Args) -> Value:
@@ -201,7 +202,7 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     role = "difference" if library.compares(short) or short in ("subtract",) else "operand"
     if "out" in args.keywords:
         given, target = args.keywords["out"]
-        run.write(node, target, short, "out", run.short(given))
+        write_to(run, node, target, short, "out", run.short(given))
         return target
     value = args.values[0] if args.values else UNKNOWN
     known = bool(value.refs) and all(ref.kind in ("tensor", "array") for ref in value.refs)
@@ -220,7 +221,7 @@ def array_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> V
     for given, value in args.all():
         run.use(value, given, "operand")
     if name in library.NUMPY_WRITES:
-        run.write(node, one, name, "method", run.short(receiver))
+        write_to(run, node, one, name, "method", run.short(receiver))
         return NONE
     if name in library.NUMPY_VIEWS:
         return Value((ref.derive(Link(VIEW, name, node)),))

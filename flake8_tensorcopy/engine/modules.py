@@ -26,6 +26,7 @@ from flake8_tensorcopy.engine.values import (
     Ref,
     Value,
 )
+from flake8_tensorcopy.engine.writes import write_to
 
 
 def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | None) -> None:
@@ -46,7 +47,9 @@ def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | No
 
 def train(run: Run, node: ast.AST, module: Obj, op: str) -> None:
     """All parameters of a module move."""
-    run.write(node, Value((Ref(module, (), Place(module.key or "the module", None, origin="module")),)), op, "training")
+    write_to(
+        run, node, Value((Ref(module, (), Place(module.key or "the module", None, origin="module")),)), op, "training"
+    )
 
 
 def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:

@@ -34,6 +34,7 @@ from flake8_tensorcopy.engine.values import (
     Value,
     join_values,
 )
+from flake8_tensorcopy.engine.writes import write_to
 
 
 def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
@@ -59,7 +60,7 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
     if op.writes and values:
         for index in op.writes:
             if index < len(values):
-                run.write(node, values[index], short, "function", run.short(nodes[index]))
+                write_to(run, node, values[index], short, "function", run.short(nodes[index]))
                 run.written_here.append((node, values[index], short))
         for position, (given, value) in enumerate(args.all()):
             if position not in op.writes:
@@ -99,13 +100,13 @@ def _out(run: Run, node: ast.Call, op: Op, short: str, args: Args) -> Value:
     target_node, target = args.keywords["out"]
     if target.kind == "none":
         return op_result(run, node, op, short, args.values, args, 1)
-    run.write(node, target, short, "out", run.short(target_node))
+    write_to(run, node, target, short, "out", run.short(target_node))
     run.written_here.append((node, target, f"{short}(out=..)"))
     return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
 
 
 def in_place(run: Run, node: ast.Call, value: Value, op: str, how: str, target: str) -> Value:
-    run.write(node, value, op, how, target)
+    write_to(run, node, value, op, how, target)
     run.written_here.append((node, value, op))
     return Value(tuple(ref.derive(Link(ALIAS, op, node)) for ref in value.refs))
 
@@ -370,7 +371,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             if name == "copy_":
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
             whole = run.method_calls[node][0] if node in run.method_calls else one
-            run.write(node, one, name, "method", run.short(func.value), whole=whole)
+            write_to(run, node, one, name, "method", run.short(func.value), whole=whole)
             run.use(one, func.value, "receiver")
             run.written_here.append((node, one, name))
             return Value((ref.derive(Link(ALIAS, name, node)),)) if op.result == "same" else UNKNOWN

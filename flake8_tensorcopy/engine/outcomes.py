@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.values import (
     Value,
 )
@@ -153,7 +154,9 @@ def batch_of_tensors(run: Run, node: ast.For | ast.AsyncFor) -> None:
 
 def finish_run(run: Run) -> None:
     """Facts that need the whole function: bindings never read, moves only logged, snapshots edited for nothing."""
-    run.settle()
+    settle(
+        run,
+    )
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -3,73 +3,34 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import (
     DeadRebinding,
     Fact,
-    JoinedWrite,
     LeafRebound,
-    LostWrite,
-    OverlappingWrite,
     PointerTest,
-    SharedWrite,
     StaleRead,
-    StaleSnapshot,
 )
 from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
     ALIAS,
-    ARRAY_ONLY,
-    DETACH,
-    MAYBE,
-    NUMPY,
-    SNAPSHOT,
     UNKNOWN,
-    UNSURE,
-    VIEW,
     Link,
     Obj,
     Place,
     Ref,
     Value,
     Write,
-    common_prefix,
     exclusive,
-    link_between,
-    must_overlap,
-    same_derivation,
 )
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.summaries import Summary
-
-# Parts of a name that say: this is the value as it was.
-SNAPSHOT_WORDS = frozenset(
-    "old prev previous orig original saved best residual before backup initial snapshot identity shortcut skip clean "
-    "last tmp temp".split()
-)
-# Uses by how much they say about the reader; a later one wins.
-_ROLES = (
-    "receiver",
-    "bind",
-    "logged",
-    "item",
-    "test",
-    "iterate",
-    "store",
-    "argument",
-    "operand",
-    "yield",
-    "return",
-    "difference",
-)
-_RANK = {role: rank for rank, role in enumerate(_ROLES)}
 
 
 class Use:
@@ -369,271 +330,7 @@ class Run:
 
     # ----- writes
 
-    def write(
-        self,
-        node: ast.AST,
-        value: Value,
-        op: str,
-        how: str,
-        target: str = "",
-        inner: ast.AST | None = None,
-        whole: Value | None = None,
-    ) -> None:
-        """The current statement changes the value's storage in place.
-
-        `whole` is the written value with all its alternatives, where they are written one by one.
-        """
-        state = self.now
-        whole = whole or value
-        several = len({ref.obj for ref in whole.refs}) > 1
-        for ref in value.refs:
-            if exclusive(ref.arms, state.arms):
-                continue
-            write = Write(node, self.stmt, op, how, ref, state.arms | ref.arms, self.loop, target, inner)
-            write.time = self.clock
-            write.tick = self.count()
-            write.mixed = several and whole.mixed_with(ref)
-            state.add_write(ref.obj, write)
-            self.log.append(write)
-            self._reach_owners(ref, write)
-            self._judge_write(write, whole, several)
-
-    def _reach_owners(self, ref: Ref, write: Write) -> None:
-        """A write to a module's tensor is a write to (a part of) the module."""
-        part: list[Link] = []
-        obj = ref.obj
-        while obj.parent is not None and obj.slot != ".grad":
-            part.insert(0, Link(VIEW, obj.slot, write.node, key=obj.slot))
-            obj = obj.parent
-            if obj.kind in ("module", "unknown"):
-                through = Ref(obj, tuple(part), ref.place, ref.seen, ref.arms)
-                upper = Write(write.node, write.stmt, write.op, "part", through, write.arms, write.loop, write.target)
-                self.now.add_write(obj, upper)
-
-    def _judge_write(self, write: Write, value: Value, several: bool) -> None:
-        ref = write.ref
-        if write.how == "training":
-            return
-        overlap = ref.overlaps
-        # What the callee expanded itself, or holds, is said where it writes it.
-        known = write.how == "call" and (
-            ref.obj.owner == "attribute" or (overlap is not None and overlap.node is write.node)
-        )
-        if overlap is not None and ref.obj.kind != "array" and not known:
-            after = ref.chain[ref.chain.index(overlap) + 1 :]
-            self.fact(
-                OverlappingWrite(
-                    site=write.node,
-                    writer=write.target,
-                    op=write.op,
-                    how=write.how,
-                    expand=overlap.op,
-                    expanded=overlap.node,
-                    silent=_silent(write, ref, overlap),
-                    maybe=any(link.kind == MAYBE for link in after),
-                    evidence=self.evidence(ref.obj, write.stmt),
-                    inner=write.inner,
-                )
-            )
-        links = [link for link in ref.chain if link.kind in (NUMPY, MAYBE)]
-        if all(link.op in ARRAY_ONLY for link in links):
-            links = []
-        if overlap is not None or any(link.kind == UNSURE for link in ref.chain):
-            return
-        if links and ref.obj.owner in ("argument", "attribute", "item"):
-            kind = MAYBE if any(link.kind == MAYBE for link in links) else NUMPY
-            self.fact(
-                SharedWrite(
-                    site=write.node,
-                    writer=write.target,
-                    owner_name=ref.obj.key,
-                    op=write.op,
-                    how=write.how,
-                    link=kind,
-                    links=tuple(link.op for link in links),
-                    source=links[-1].node,
-                    owner=ref.obj.owner,
-                    evidence=self.evidence(ref.obj, write.stmt),
-                    certain=not write.mixed,
-                    inner=write.inner,
-                    array=ref.obj.kind == "array",
-                    maybe_op=next((link.op for link in links if link.kind == MAYBE), ""),
-                )
-            )
-            self.shared_objs[(SharedWrite, write.node)] = ref.obj
-        if several and ref.obj.owner in ("attribute", "item") and ref.place is not None:
-            unowned = any(
-                other.obj is not ref.obj and other.obj.owner == "fresh" and not other.chain for other in value
-            )
-            if unowned and ref.chain and ref.chain[-1].kind == ALIAS:
-                self.fact(
-                    JoinedWrite(
-                        site=write.node,
-                        writer=ref.place.name,
-                        kept=ref.obj.key,
-                        op=write.op,
-                        bound=ref.place.node,
-                        evidence=max(self.evidence(other.obj, write.stmt) for other in value.refs),
-                        owner=ref.obj.owner,
-                    )
-                )
-
-    def lost_write(self, node: ast.AST, value: Value, op: str) -> None:
-        """The statement's only effect was a write to the value; say so if nobody else can see that storage."""
-        obj = value.obj
-        if obj is None or any(ref.place is not None for ref in value.refs) or obj.owner != "fresh":
-            return
-        copied = obj.copied
-        if copied is None or obj.made in ("", "call"):
-            return
-        index = obj.data if obj.made == "index" else None
-        evidence = max(self.evidence_of(copied, self.stmt), self.evidence(obj, self.stmt))
-        if obj.made == "index":
-            evidence = max(evidence, 1)
-        self.fact(
-            LostWrite(
-                site=node,
-                base=copied.place.name if copied.place is not None else copied.obj.key or "the tensor",
-                op=op,
-                copied_by=obj.made,
-                index=index,
-                evidence=evidence,
-                probing=self.quiet > 0,
-            )
-        )
-
     # ----- the end of a statement: which of its reads were stale
-
-    def finish(self) -> None:
-        """Compare what the statement read with what had been written through other bindings."""
-        uses = self.uses
-        if not uses:
-            return
-        self.uses = []
-        state = self.state
-        if state is None:
-            return
-        seen: set[tuple[int, int]] = set()
-        for use in uses:
-            ref = use.ref
-            writes = state.written(ref.obj)
-            if not writes:
-                continue
-            place = ref.place
-            assert place is not None
-            if use.role == "receiver":
-                continue
-            for write in sorted(writes, key=_tick):
-                if write in ref.seen or write in place.absorbed:
-                    continue
-                if use.tick < write.tick or any(link.node is write.node for link in ref.chain):
-                    continue
-                if write.ref.place is place and not (use.role != "iterate" and _kept_result(write)):
-                    continue
-                mark = (id(place), id(write))
-                if mark in seen:
-                    continue
-                if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms):
-                    continue
-                if not must_overlap(ref.chain, write.ref.chain) or not same_derivation(ref, write.ref):
-                    continue
-                seen.add(mark)
-                self._stale(use, write, uses)
-
-    def _stale(self, use: Use, write: Write, uses: list[Use]) -> None:
-        ref = use.ref
-        place, writer = ref.place, write.ref.place
-        assert place is not None
-        snapshot = next((link for link in ref.chain if link.kind == SNAPSHOT), None)
-        if snapshot is not None:
-            self._stale_snapshot(use, write, snapshot)
-            return
-        if write.how in ("training", "part") or writer is None or ref.obj.moved:
-            return
-        if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
-            return
-        read_chain, written_chain = ref.chain[: ref.held], write.ref.chain[: write.ref.held]
-        start = common_prefix(read_chain, written_chain)
-        mine, theirs = read_chain[start:], written_chain[start:]
-        roles = [other.role for other in uses if other.ref.place is place]
-        role = max(roles, key=lambda name: _RANK.get(name, 0))
-        together = any(
-            other.ref.obj is ref.obj
-            and other.ref.place is not None
-            and other.ref.place.name != place.name
-            and not (use.role == "iterate" and place.origin == "store")
-            and (other.node is not use.node or other.role == "item")
-            and other.role != "bind"
-            and (write in other.ref.seen or other.ref.place is writer)
-            for other in uses
-        )
-        source = next((link.node for link in (*mine, *theirs) if link.kind != ALIAS or link.op == "="), None)
-        holder = place if any(link.node is source for link in mine) else writer
-        derived = (VIEW, DETACH, NUMPY, MAYBE)
-        keys = [link.key for link in mine if link.key is not None]
-        their_keys = [link.key for link in write.ref.chain[start:] if link.key is not None]
-        self.fact(
-            StaleRead(
-                site=write.node,
-                reader=place.name,
-                bound=place.node,
-                source=source,
-                binding=holder.node if isinstance(holder.node, (ast.Assign, ast.AnnAssign)) else None,
-                writer=writer.name,
-                op=write.op,
-                how=write.how,
-                inner=write.inner,
-                read=use.node,
-                link=link_between(mine, theirs),
-                links=tuple(link.op for link in (*mine, *theirs) if link.kind != ALIAS),
-                evidence=self.evidence(ref.obj, write.stmt),
-                together=together,
-                kept=says_snapshot(place.name),
-                compared="difference" in roles,
-                role=role,
-                reader_origin=place.origin,
-                writer_origin=writer.origin,
-                reader_derived=any(link.kind in derived for link in mine),
-                writer_derived=any(link.kind in derived for link in theirs),
-                stored_from=place.stored_from,
-                owner=ref.obj.owner,
-                certain=not (use.mixed or write.mixed),
-                writer_certain=not write.mixed,
-                same_part=bool(keys) and keys == their_keys,
-                reader_is_source=not mine and place.origin != "name",
-                parameter=ref.obj.param or ref.obj.slot == ".grad",
-                writer_used=False,
-                activation=_activation(write),
-                maybe_op=next((link.op for link in (*theirs, *mine) if link.kind == MAYBE), ""),
-            ),
-            # A binding is reported once for each write; the strongest read is kept.
-            strength=(together, "difference" in roles, _RANK.get(role, 0)),
-            between=(place, writer, write.time, ref.obj),
-        )
-
-    def _stale_snapshot(self, use: Use, write: Write, snapshot: Link) -> None:
-        ref = use.ref
-        place = ref.place
-        assert place is not None
-        if use.role in ("bind", "test") or write.ref.chain[: len(ref.chain)] == ref.chain:
-            return
-        if any(link.kind == SNAPSHOT for link in write.ref.chain):
-            return
-        copies = tuple(link.op for link in ref.chain if link is not snapshot and link.op != "=")
-        self.fact(
-            StaleSnapshot(
-                site=place.node or snapshot.node,
-                reader=place.root,
-                module=ref.obj.key or "the module",
-                call=snapshot.op,
-                changed=write.node,
-                change=write.op,
-                read=use.node,
-                copies=copies,
-                stored=place.origin == "store",
-                role=use.role,
-            )
-        )
 
     def evidence(self, obj: Obj, statement: ast.AST | None = None, depth: int = 0) -> int:
         """How surely the object is a tensor; `statement` may not speak for itself."""
@@ -655,73 +352,7 @@ class Run:
             if between is not None:
                 self.between[mark] = between
 
-    def settle(self) -> None:
-        """What only the end shows of a stale read: code that prints both sides of an alias shows the sharing on
-        purpose; and whether the writer's own name was used after the write."""
-        for mark, obj in self.shared_objs.items():
-            if obj in self.written_back or obj in self.guarded:
-                self.facts.pop(mark, None)
-        for mark, (reader, writer, time, obj) in self.between.items():
-            fact = self.facts.get(mark)
-            if reader in self.shown and writer in self.shown:
-                self.facts.pop(mark, None)
-            elif isinstance(fact, StaleRead) and fact.link == MAYBE and obj in self.guarded:
-                self.facts.pop(mark, None)
-            elif isinstance(fact, StaleRead) and writer.last_use > time:
-                self.facts[mark] = replace(fact, writer_used=True)
-
 
 def per_pass(slot: str) -> bool:
     """Whether a slot is an item met in one pass of one loop."""
     return slot.endswith(")]")
-
-
-def says_snapshot(name: str) -> bool:
-    """Whether a name says that it keeps a value as it was: `w_old`, `best_state`, `prev`."""
-    words = name.lower().replace(".", "_").replace("[", "_").replace('"', "_").split("_")
-    return not SNAPSHOT_WORDS.isdisjoint(words)
-
-
-def _same_slots(one: Place, other: Place) -> bool:
-    """Two slots of one container that may be one: `buf[i]` and `buf[*]`."""
-    return one.root == other.root != "" and "store" in (one.origin, other.origin) and "[*]" in one.name + other.name
-
-
-def _tick(write: Write) -> int:
-    return write.tick
-
-
-def _kept_result(write: Write) -> bool:
-    """An activation works in place on a binding that is read again, though its result went elsewhere."""
-    if write.how not in ("module", "function") or not _activation(write):
-        return False
-    return not (isinstance(write.stmt, ast.Expr) and write.stmt.value is write.node)
-
-
-def _activation(write: Write) -> bool:
-    """Whether the write is an activation function (or module) told to work in place."""
-    if write.how == "module":
-        return True
-    if write.how not in ("function", "method"):
-        return False
-    op = ops.function("torch.nn.functional." + write.op.removesuffix("_"))
-    return op is not None and op.inplace_flag
-
-
-def _silent(write: Write, ref: Ref, overlap: Link) -> bool | None:
-    """Whether torch lets the write pass: it raises where it sees the overlap, not for a part or a fill."""
-    if write.how == "call":
-        return None
-    if write.how == "subscript" and isinstance(write.node, ast.Subscript):
-        index = write.node.slice
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
-        slices = [isinstance(part, ast.Slice) for part in parts]
-        if any(
-            link.key is not None for link in ref.chain[ref.chain.index(overlap) + 1 :] if link.node is not write.node
-        ):
-            return None
-        # Integers may take the expanded dimension away, slices keep it.
-        return True if not any(slices) else None if not slices[0] else False
-    if any(link.key is not None for link in ref.chain[ref.chain.index(overlap) + 1 :]):
-        return None
-    return write.op in ("fill_", "zero_", "masked_fill_", "index_put_", "index_fill_") or overlap.op == "unfold"

@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.values import (
     Value,
     join_values,
 )
+from flake8_tensorcopy.engine.writes import write_to
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
@@ -144,7 +145,8 @@ def apply_summary(
             for ref in value.refs:
                 run.modules.setdefault(ref.obj, None)
         through = _with_links(value, effect.chain, node)
-        run.write(
+        write_to(
+            run,
             node,
             through,
             effect.op,

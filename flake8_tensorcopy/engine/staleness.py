@@ -1,0 +1,233 @@
+"""Reads against writes: at the end of each statement, which of its reads were stale."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.facts import (
+    StaleRead,
+    StaleSnapshot,
+)
+from flake8_tensorcopy.engine.run import Run, Use
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    DETACH,
+    MAYBE,
+    NUMPY,
+    SNAPSHOT,
+    VIEW,
+    Link,
+    Place,
+    Write,
+    common_prefix,
+    exclusive,
+    link_between,
+    must_overlap,
+    same_derivation,
+)
+
+# Parts of a name that say: this is the value as it was.
+SNAPSHOT_WORDS = frozenset(
+    "old prev previous orig original saved best residual before backup initial snapshot identity shortcut skip clean "
+    "last tmp temp".split()
+)
+# Uses by how much they say about the reader; a later one wins.
+_ROLES = (
+    "receiver",
+    "bind",
+    "logged",
+    "item",
+    "test",
+    "iterate",
+    "store",
+    "argument",
+    "operand",
+    "yield",
+    "return",
+    "difference",
+)
+_RANK = {role: rank for rank, role in enumerate(_ROLES)}
+
+
+def finish(run: Run) -> None:
+    """Compare what the statement read with what had been written through other bindings."""
+    uses = run.uses
+    if not uses:
+        return
+    run.uses = []
+    state = run.state
+    if state is None:
+        return
+    seen: set[tuple[int, int]] = set()
+    for use in uses:
+        ref = use.ref
+        writes = state.written(ref.obj)
+        if not writes:
+            continue
+        place = ref.place
+        assert place is not None
+        if use.role == "receiver":
+            continue
+        for write in sorted(writes, key=_tick):
+            if write in ref.seen or write in place.absorbed:
+                continue
+            if use.tick < write.tick or any(link.node is write.node for link in ref.chain):
+                continue
+            if write.ref.place is place and not (use.role != "iterate" and _kept_result(write)):
+                continue
+            mark = (id(place), id(write))
+            if mark in seen:
+                continue
+            if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms):
+                continue
+            if not must_overlap(ref.chain, write.ref.chain) or not same_derivation(ref, write.ref):
+                continue
+            seen.add(mark)
+            _stale(run, use, write, uses)
+
+
+def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
+    ref = use.ref
+    place, writer = ref.place, write.ref.place
+    assert place is not None
+    snapshot = next((link for link in ref.chain if link.kind == SNAPSHOT), None)
+    if snapshot is not None:
+        _stale_snapshot(run, use, write, snapshot)
+        return
+    if write.how in ("training", "part") or writer is None or ref.obj.moved:
+        return
+    if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
+        return
+    read_chain, written_chain = ref.chain[: ref.held], write.ref.chain[: write.ref.held]
+    start = common_prefix(read_chain, written_chain)
+    mine, theirs = read_chain[start:], written_chain[start:]
+    roles = [other.role for other in uses if other.ref.place is place]
+    role = max(roles, key=lambda name: _RANK.get(name, 0))
+    together = any(
+        other.ref.obj is ref.obj
+        and other.ref.place is not None
+        and other.ref.place.name != place.name
+        and not (use.role == "iterate" and place.origin == "store")
+        and (other.node is not use.node or other.role == "item")
+        and other.role != "bind"
+        and (write in other.ref.seen or other.ref.place is writer)
+        for other in uses
+    )
+    source = next((link.node for link in (*mine, *theirs) if link.kind != ALIAS or link.op == "="), None)
+    holder = place if any(link.node is source for link in mine) else writer
+    derived = (VIEW, DETACH, NUMPY, MAYBE)
+    keys = [link.key for link in mine if link.key is not None]
+    their_keys = [link.key for link in write.ref.chain[start:] if link.key is not None]
+    run.fact(
+        StaleRead(
+            site=write.node,
+            reader=place.name,
+            bound=place.node,
+            source=source,
+            binding=holder.node if isinstance(holder.node, (ast.Assign, ast.AnnAssign)) else None,
+            writer=writer.name,
+            op=write.op,
+            how=write.how,
+            inner=write.inner,
+            read=use.node,
+            link=link_between(mine, theirs),
+            links=tuple(link.op for link in (*mine, *theirs) if link.kind != ALIAS),
+            evidence=run.evidence(ref.obj, write.stmt),
+            together=together,
+            kept=says_snapshot(place.name),
+            compared="difference" in roles,
+            role=role,
+            reader_origin=place.origin,
+            writer_origin=writer.origin,
+            reader_derived=any(link.kind in derived for link in mine),
+            writer_derived=any(link.kind in derived for link in theirs),
+            stored_from=place.stored_from,
+            owner=ref.obj.owner,
+            certain=not (use.mixed or write.mixed),
+            writer_certain=not write.mixed,
+            same_part=bool(keys) and keys == their_keys,
+            reader_is_source=not mine and place.origin != "name",
+            parameter=ref.obj.param or ref.obj.slot == ".grad",
+            writer_used=False,
+            activation=_activation(write),
+            maybe_op=next((link.op for link in (*theirs, *mine) if link.kind == MAYBE), ""),
+        ),
+        # A binding is reported once for each write; the strongest read is kept.
+        strength=(together, "difference" in roles, _RANK.get(role, 0)),
+        between=(place, writer, write.time, ref.obj),
+    )
+
+
+def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link) -> None:
+    ref = use.ref
+    place = ref.place
+    assert place is not None
+    if use.role in ("bind", "test") or write.ref.chain[: len(ref.chain)] == ref.chain:
+        return
+    if any(link.kind == SNAPSHOT for link in write.ref.chain):
+        return
+    copies = tuple(link.op for link in ref.chain if link is not snapshot and link.op != "=")
+    run.fact(
+        StaleSnapshot(
+            site=place.node or snapshot.node,
+            reader=place.root,
+            module=ref.obj.key or "the module",
+            call=snapshot.op,
+            changed=write.node,
+            change=write.op,
+            read=use.node,
+            copies=copies,
+            stored=place.origin == "store",
+            role=use.role,
+        )
+    )
+
+
+def settle(run: Run) -> None:
+    """What only the end shows of a stale read: code that prints both sides of an alias shows the sharing on
+    purpose; and whether the writer's own name was used after the write."""
+    for mark, obj in run.shared_objs.items():
+        if obj in run.written_back or obj in run.guarded:
+            run.facts.pop(mark, None)
+    for mark, (reader, writer, time, obj) in run.between.items():
+        fact = run.facts.get(mark)
+        if reader in run.shown and writer in run.shown:
+            run.facts.pop(mark, None)
+        elif isinstance(fact, StaleRead) and fact.link == MAYBE and obj in run.guarded:
+            run.facts.pop(mark, None)
+        elif isinstance(fact, StaleRead) and writer.last_use > time:
+            run.facts[mark] = replace(fact, writer_used=True)
+
+
+def says_snapshot(name: str) -> bool:
+    """Whether a name says that it keeps a value as it was: `w_old`, `best_state`, `prev`."""
+    words = name.lower().replace(".", "_").replace("[", "_").replace('"', "_").split("_")
+    return not SNAPSHOT_WORDS.isdisjoint(words)
+
+
+def _same_slots(one: Place, other: Place) -> bool:
+    """Two slots of one container that may be one: `buf[i]` and `buf[*]`."""
+    return one.root == other.root != "" and "store" in (one.origin, other.origin) and "[*]" in one.name + other.name
+
+
+def _tick(write: Write) -> int:
+    return write.tick
+
+
+def _kept_result(write: Write) -> bool:
+    """An activation works in place on a binding that is read again, though its result went elsewhere."""
+    if write.how not in ("module", "function") or not _activation(write):
+        return False
+    return not (isinstance(write.stmt, ast.Expr) and write.stmt.value is write.node)
+
+
+def _activation(write: Write) -> bool:
+    """Whether the write is an activation function (or module) told to work in place."""
+    if write.how == "module":
+        return True
+    if write.how not in ("function", "method"):
+        return False
+    op = ops.function("torch.nn.functional." + write.op.removesuffix("_"))
+    return op is not None and op.inplace_flag

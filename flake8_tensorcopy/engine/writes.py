@@ -1,0 +1,180 @@
+"""Writes: what each in-place change reaches, and what is wrong with it at once."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine.facts import (
+    JoinedWrite,
+    LostWrite,
+    OverlappingWrite,
+    SharedWrite,
+)
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    ARRAY_ONLY,
+    MAYBE,
+    NUMPY,
+    UNSURE,
+    VIEW,
+    Link,
+    Ref,
+    Value,
+    Write,
+    exclusive,
+)
+
+
+def write_to(
+    run: Run,
+    node: ast.AST,
+    value: Value,
+    op: str,
+    how: str,
+    target: str = "",
+    inner: ast.AST | None = None,
+    whole: Value | None = None,
+) -> None:
+    """The current statement changes the value's storage in place.
+
+    `whole` is the written value with all its alternatives, where they are written one by one.
+    """
+    state = run.now
+    whole = whole or value
+    several = len({ref.obj for ref in whole.refs}) > 1
+    for ref in value.refs:
+        if exclusive(ref.arms, state.arms):
+            continue
+        write = Write(node, run.stmt, op, how, ref, state.arms | ref.arms, run.loop, target, inner)
+        write.time = run.clock
+        write.tick = run.count()
+        write.mixed = several and whole.mixed_with(ref)
+        state.add_write(ref.obj, write)
+        run.log.append(write)
+        _reach_owners(run, ref, write)
+        _judge_write(run, write, whole, several)
+
+
+def _reach_owners(run: Run, ref: Ref, write: Write) -> None:
+    """A write to a module's tensor is a write to (a part of) the module."""
+    part: list[Link] = []
+    obj = ref.obj
+    while obj.parent is not None and obj.slot != ".grad":
+        part.insert(0, Link(VIEW, obj.slot, write.node, key=obj.slot))
+        obj = obj.parent
+        if obj.kind in ("module", "unknown"):
+            through = Ref(obj, tuple(part), ref.place, ref.seen, ref.arms)
+            upper = Write(write.node, write.stmt, write.op, "part", through, write.arms, write.loop, write.target)
+            run.now.add_write(obj, upper)
+
+
+def _judge_write(run: Run, write: Write, value: Value, several: bool) -> None:
+    ref = write.ref
+    if write.how == "training":
+        return
+    overlap = ref.overlaps
+    # What the callee expanded itself, or holds, is said where it writes it.
+    known = write.how == "call" and (
+        ref.obj.owner == "attribute" or (overlap is not None and overlap.node is write.node)
+    )
+    if overlap is not None and ref.obj.kind != "array" and not known:
+        after = ref.chain[ref.chain.index(overlap) + 1 :]
+        run.fact(
+            OverlappingWrite(
+                site=write.node,
+                writer=write.target,
+                op=write.op,
+                how=write.how,
+                expand=overlap.op,
+                expanded=overlap.node,
+                silent=_silent(write, ref, overlap),
+                maybe=any(link.kind == MAYBE for link in after),
+                evidence=run.evidence(ref.obj, write.stmt),
+                inner=write.inner,
+            )
+        )
+    links = [link for link in ref.chain if link.kind in (NUMPY, MAYBE)]
+    if all(link.op in ARRAY_ONLY for link in links):
+        links = []
+    if overlap is not None or any(link.kind == UNSURE for link in ref.chain):
+        return
+    if links and ref.obj.owner in ("argument", "attribute", "item"):
+        kind = MAYBE if any(link.kind == MAYBE for link in links) else NUMPY
+        run.fact(
+            SharedWrite(
+                site=write.node,
+                writer=write.target,
+                owner_name=ref.obj.key,
+                op=write.op,
+                how=write.how,
+                link=kind,
+                links=tuple(link.op for link in links),
+                source=links[-1].node,
+                owner=ref.obj.owner,
+                evidence=run.evidence(ref.obj, write.stmt),
+                certain=not write.mixed,
+                inner=write.inner,
+                array=ref.obj.kind == "array",
+                maybe_op=next((link.op for link in links if link.kind == MAYBE), ""),
+            )
+        )
+        run.shared_objs[(SharedWrite, write.node)] = ref.obj
+    if several and ref.obj.owner in ("attribute", "item") and ref.place is not None:
+        unowned = any(other.obj is not ref.obj and other.obj.owner == "fresh" and not other.chain for other in value)
+        if unowned and ref.chain and ref.chain[-1].kind == ALIAS:
+            run.fact(
+                JoinedWrite(
+                    site=write.node,
+                    writer=ref.place.name,
+                    kept=ref.obj.key,
+                    op=write.op,
+                    bound=ref.place.node,
+                    evidence=max(run.evidence(other.obj, write.stmt) for other in value.refs),
+                    owner=ref.obj.owner,
+                )
+            )
+
+
+def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:
+    """The statement's only effect was a write to the value; say so if nobody else can see that storage."""
+    obj = value.obj
+    if obj is None or any(ref.place is not None for ref in value.refs) or obj.owner != "fresh":
+        return
+    copied = obj.copied
+    if copied is None or obj.made in ("", "call"):
+        return
+    index = obj.data if obj.made == "index" else None
+    evidence = max(run.evidence_of(copied, run.stmt), run.evidence(obj, run.stmt))
+    if obj.made == "index":
+        evidence = max(evidence, 1)
+    run.fact(
+        LostWrite(
+            site=node,
+            base=copied.place.name if copied.place is not None else copied.obj.key or "the tensor",
+            op=op,
+            copied_by=obj.made,
+            index=index,
+            evidence=evidence,
+            probing=run.quiet > 0,
+        )
+    )
+
+
+def _silent(write: Write, ref: Ref, overlap: Link) -> bool | None:
+    """Whether torch lets the write pass: it raises where it sees the overlap, not for a part or a fill."""
+    if write.how == "call":
+        return None
+    if write.how == "subscript" and isinstance(write.node, ast.Subscript):
+        index = write.node.slice
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        slices = [isinstance(part, ast.Slice) for part in parts]
+        if any(
+            link.key is not None for link in ref.chain[ref.chain.index(overlap) + 1 :] if link.node is not write.node
+        ):
+            return None
+        # Integers may take the expanded dimension away, slices keep it.
+        return True if not any(slices) else None if not slices[0] else False
+    if any(link.key is not None for link in ref.chain[ref.chain.index(overlap) + 1 :]):
+        return None
+    return write.op in ("fill_", "zero_", "masked_fill_", "index_put_", "index_fill_") or overlap.op == "unfold"
