@@ -61,7 +61,7 @@ def call(run: Run, node: ast.Call) -> Value:
 def _named_call(run: Run, node: ast.Call, name: str) -> Value:
     survey = run.module.survey
     if name in survey.functions:
-        return local_call(run, node, survey.functions[name], None)
+        return local_call(run, node, survey.functions[name])
     if name in survey.classes:
         return instantiate(run, node, survey.classes[name])
     imported = run.names.imported.get(name)
@@ -289,10 +289,9 @@ def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) ->
     return unknown_call(run, node, args, run.text(func).rsplit(".", 1)[-1])
 
 
-def local_call(run: Run, node: ast.Call, function: Function, receiver: Value | None) -> Value:
+def local_call(run: Run, node: ast.Call, function: Function) -> Value:
     args = Args(run, node)
-    values = [receiver, *args.values] if receiver is not None else list(args.values)
-    return _call_function(run, node, function, values, args)
+    return _call_function(run, node, function, list(args.values), args)
 
 
 def _call_function(

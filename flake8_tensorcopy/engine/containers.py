@@ -40,7 +40,6 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             if name == "extend":
                 value = element_of(run, args.nodes[-1], value)
             store_item(run, obj, "[*]", value, args.nodes[-1], weak=True, site=node)
-            run.stored_host(value, args.nodes[-1])
             return NONE
         case "items" | "values" | "keys":
             if obj.kind == "unknown":

@@ -67,10 +67,6 @@ def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
     return fresh(run, node, "unknown", "sum", *args.values[:1])
 
 
-def _isinstance(run: Run, node: ast.Call, args: Args) -> Value:
-    return NUMBER
-
-
 def _getattr(run: Run, node: ast.Call, args: Args) -> Value:
     return UNKNOWN
 

@@ -71,7 +71,6 @@ class Run:
         self.clock = 0  # statements executed
         self.ticks = 0  # reads and writes
         self.uses: list[Use] = []
-        self.pending_writes: list[Write] = []
         self.facts: dict[tuple[object, ...], Fact] = {}
         self.returned: list[tuple[Value, State]] = []
         self.log: list[Write] = []
@@ -175,11 +174,6 @@ class Run:
         for ref in value.refs:
             if ref.obj.kind == "unknown":
                 ref.obj.uses.append((level, self.stmt if level > 1 else None))
-
-    def refute(self, value: Value) -> None:
-        for ref in value.refs:
-            if ref.obj.kind == "unknown":
-                ref.obj.refuted = True
 
     # ----- bindings
 
@@ -304,9 +298,6 @@ class Run:
     def evidence_of(self, ref: Ref, statement: ast.AST | None) -> int:
         """The same for a reference: the live values of a module are tensors."""
         return 3 if ref.kind == "tensor" else self.module.evidence(ref.obj, statement)
-
-    def stored_host(self, value: Value, node: ast.AST) -> None:
-        """The value is kept in a list."""
 
     def copied_into(self, ref: Ref, source: Value) -> None:
         """`x.copy_(y)`: what was taken from x is written back."""

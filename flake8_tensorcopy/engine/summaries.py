@@ -56,7 +56,6 @@ class Result:
 @dataclass(slots=True)
 class Summary:
     names: list[str]
-    defaults: int = 0
     effects: list[Effect] = field(default_factory=list)
     rebinds: list[tuple[Target, str]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
