@@ -113,7 +113,7 @@ def _matters(fact: StaleRead) -> bool:
     # Filling a tensor through its array is meant.
     if fact.together or fact.kept or fact.compared or fact.reader_derived:
         return True
-    return fact.owner != "fresh" and fact.writer_used
+    return fact.writer_used and (fact.owner != "fresh" or fact.role in ("operand", "argument"))
 
 
 RULE = Rule(

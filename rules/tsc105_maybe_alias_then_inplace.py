@@ -94,7 +94,7 @@ def _matters(fact: StaleRead) -> bool:
     # Filling a tensor through a reshaped or moved view that is not used again is common, and meant.
     if fact.together or fact.kept or fact.compared or fact.reader_derived:
         return True
-    return fact.owner != "fresh" and fact.writer_used
+    return fact.writer_used and (fact.owner != "fresh" or fact.role in ("operand", "argument"))
 
 
 RULE = Rule(

@@ -72,7 +72,7 @@ def check(facts: list[DeadRebinding], region: Region) -> Iterator[Finding]:
             case DeadRebinding(origin="loop", computed=True) if fact.uses_itself or fact.uses_sibling:
                 needed = 2
             case DeadRebinding(origin="argument" | "parameter", computed=True, update=True, uses_itself=True):
-                needed = 1
+                needed = 0  # nothing but a tensor has a gradient
             case _:
                 continue
         if fact.evidence < needed:

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 def check(facts: list[OverlappingWrite], region: Region) -> Iterator[Finding]:
     for fact in facts:
-        if fact.evidence < 2:
+        if fact.evidence < 1:
             continue
         match fact.silent:
             case True:

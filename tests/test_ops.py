@@ -80,19 +80,34 @@ def test_the_columns_hold_what_the_reader_documents() -> None:
         assert op.result != "same" or op.of not in op.saves_inputs, name
         if op.form != "function":
             assert not op.factory and not op.out_keyword, name
+        assert not (op.permutes or op.part) or op.result == "view", name
+        assert not (op.permutes and op.part), name
+        assert not (op.layout or op.casts) or op.result == "maybe", name
+        assert not (op.layout and op.casts), name
+        assert not op.reads_data or op.result == "host", name
+        # `lu` gives two tensors or three, always in a tuple.
+        assert not op.second_int or op.many in ((-1,) if name in ("Tensor.lu", "torch.lu") else (0, 2)), name
+        assert not op.default_dtype or (op.factory and op.result == "fresh"), name
+        assert re.fullmatch(r"(bool|b?float\d+|u?int\d+|complex\d+)?", op.casts), name
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "torch.x\tfunction\tfresh",
-        "torch.x\tfunction\tfresh\t-\t-\t1\t-\t-\t-\tno_such_flag",
-        "torch.x\tfunction\tfresh\t-\tzero\t1\t-\t-\t-\t-",
+        "torch.x\tfunction\tfresh\t-\t-\t1\t-\t-\t-\t-\tno_such_flag",
+        "torch.x\tfunction\tfresh\t-\tzero\t1\t-\t-\t-\t-\t-",
+        "torch.x\tfunction\tfresh\t-\t-\t1\t-\t-\t-\t-",
     ],
 )
 def test_a_bad_line_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
         ops.parse(line)
+
+
+def test_a_good_line_is_read() -> None:
+    line = "torch.x\tfunction\tmaybe\t0\t-\t1\t-\tint8\t-\t-\tfactory layout"
+    assert ops.parse(line) == Op("torch.x", "function", "maybe", 0, factory=True, layout=True, casts="int8")
 
 
 def test_the_stamp() -> None:
@@ -271,6 +286,74 @@ def test_factories() -> None:
         assert get("torch." + name).factory, name
     for name in ("torch.zeros_like", "torch.add", "Tensor.new_zeros", "torch.cat"):
         assert not get(name).factory, name
+
+
+def bare_names(holds: Callable[[Op], object], owner: str = "") -> set[str]:
+    """The last parts of the names whose rows satisfy a condition, of one owner or of all."""
+    found = {name.rpartition(".") for name in ops.names() if holds(get(name))}
+    return {bare for prefix, _, bare in found if owner in ("", prefix)}
+
+
+def test_default_dtype() -> None:
+    sizes = {"zeros", "ones", "empty", "rand", "randn", "eye", "linspace", "logspace", "empty_strided", "hann_window"}
+    found = bare_names(lambda op: op.default_dtype)
+    assert sizes <= found
+    assert not found & {"full", "arange", "tensor", "as_tensor", "asarray", "randint", "randperm", "normal"}
+    assert not found & {"from_numpy", "frombuffer", "tril_indices", "zeros_like", "new_zeros"}
+
+
+def test_permutes() -> None:
+    names = {"t", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "adjoint"}
+    assert bare_names(lambda op: op.permutes, "torch") == names
+    assert bare_names(lambda op: op.permutes, "Tensor") == names | {"T", "mT", "H", "mH"}
+
+
+def test_part() -> None:
+    names = {"narrow", "select", "diagonal", "unbind", "chunk", "split", "split_with_sizes", "tensor_split"}
+    names |= {"hsplit", "vsplit", "dsplit", "as_strided"}
+    assert names <= bare_names(lambda op: op.part, "torch")
+    assert names | {"unfold"} <= bare_names(lambda op: op.part, "Tensor")
+    for name in ("view", "expand", "broadcast_to", "squeeze", "unsqueeze", "detach", "data", "real", "imag", "T"):
+        assert not get("Tensor." + name).part, name
+    assert not get("torch.view_as_complex").part, "half as many elements, each of them twice as long"
+
+
+def test_layout() -> None:
+    names = {"reshape", "flatten", "ravel"}
+    assert bare_names(lambda op: op.layout, "torch") == names
+    assert bare_names(lambda op: op.layout, "Tensor") == names | {"contiguous", "reshape_as", "resize_as"}
+
+
+def test_reads_data() -> None:
+    names = {"equal", "allclose", "is_nonzero"}
+    assert bare_names(lambda op: op.reads_data, "Tensor") == names | {"item", "tolist"}
+    assert names <= bare_names(lambda op: op.reads_data, "torch")
+    for name in ("size", "dim", "stride", "numel", "is_contiguous", "data_ptr", "is_set_to", "is_shared", "get_device"):
+        assert not get("Tensor." + name).reads_data, name
+
+
+def test_second_int() -> None:
+    for name in "topk sort max min mode median nanmedian kthvalue cummax cummin unique frexp".split():
+        assert get("Tensor." + name).second_int and get("torch." + name).second_int, name
+    for name in ("torch.linalg.lu_factor", "torch.linalg.inv_ex", NN + "max_pool2d", NN + "max_pool2d_with_indices"):
+        assert get(name).second_int, name
+    for name in ("torch.aminmax", "torch.std_mean", "torch.linalg.slogdet", "torch.qr", "torch.where", "torch.split"):
+        assert not get(name).second_int, name
+
+
+def test_casts() -> None:
+    given = {name.rpartition(".")[2]: get(name).casts for name in ops.names() if get(name).casts}
+    floats = {"half": "float16", "bfloat16": "bfloat16", "float": "float32", "double": "float64"}
+    integers = {"byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64", "bool": "bool"}
+    complexes = {"chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128"}
+    assert given == floats | integers | complexes | {"dequantize": "float32"}
+
+
+def test_modules_with_several_outputs() -> None:
+    several = {name: get(name).many for name in ops.names() if get(name).form == "module" and get(name).many != 1}
+    names = {"RNN": 2, "GRU": 2, "LSTM": 0, "LSTMCell": 2, "MultiheadAttention": 2, "AdaptiveLogSoftmaxWithLoss": 2}
+    assert several == {f"torch.nn.{name}": many for name, many in names.items()}
+    assert get("torch.nn.GRUCell").many == get("torch.nn.Linear").many == 1
 
 
 def test_random() -> None:

@@ -7,6 +7,7 @@ import ast
 from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     array_like,
+    each_item,
     element_of,
     evaluate,
     index_kind,
@@ -31,6 +32,7 @@ from flake8_tensorcopy.engine.values import (
     NUMBER,
     SNAPSHOT,
     UNKNOWN,
+    UNSURE,
     VIEW,
     Link,
     Obj,
@@ -61,7 +63,7 @@ def swap(run: Run, node: ast.Assign) -> bool:
     held = [subscript_of(run, item, evaluate(run, item.value)) for item in values if isinstance(item, ast.Subscript)]
     for value in held:
         for ref in value.refs:
-            if ref.obj.kind == "tensor" and ref.chain and ref.chain[-1].kind == VIEW:
+            if ref.kind == "tensor" and ref.chain and ref.chain[-1].kind == VIEW:
                 run.fact(_swap_fact(run, node, first, ref))
                 break
     for item in targets:
@@ -188,7 +190,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
     run.use(value, source, "store")
     if temp is not None and base.refs[0].chain and not any(ref.place is None for ref in base.refs):
         link = base.refs[0].chain[-1]
-        if link.node is target.value and link.kind == VIEW and isinstance(target.value, ast.Subscript):
+        if link.node is target.value and link.kind in (VIEW, UNSURE) and isinstance(target.value, ast.Subscript):
             run.fact(
                 LostWrite(
                     site=run.stmt or target,
@@ -221,6 +223,8 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
                 evidence=max(run.evidence(temp, run.stmt), run.evidence(shared[0].obj, run.stmt)),
             )
         )
+    if temp is not None and not shared:
+        temp.moved = True
     if temp is not None:
         _reach_parameter(run, target, base)
 
@@ -288,7 +292,9 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.ex
             if position == first:
                 assign(run, item, UNKNOWN, source)
                 continue
-            held = fields.get(f"[{slot}]") or fields.get("[*]")
+            held = fields.get(f"[{slot}]")
+            if held is None and "[*]" in fields:
+                held = each_item(run, obj, f"[{slot}]", fields["[*]"])
             assign(run, item, held if held is not None else run.field(obj, f"[{slot}]"), source)
         return
     for position, item in enumerate(target.elts):

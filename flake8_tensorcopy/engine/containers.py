@@ -135,4 +135,5 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
         return shallow_copy(run, node, value, f"{kind}()")
     run.use_iterated(value, args.nodes[0])
     item = element_of(run, args.nodes[0], value)
-    return container(run, node, "dict" if kind == "dict" else "list", [("[*]", args.nodes[0], item)])
+    result = kind if kind in ("dict", "tuple") else "list"
+    return container(run, node, result, [("[*]", args.nodes[0], item)])

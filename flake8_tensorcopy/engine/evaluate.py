@@ -8,6 +8,7 @@ from typing import Any
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import PointerTest
+from flake8_tensorcopy.engine.module import copy_facts
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -118,6 +119,8 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
                     return NUMBER
                 if obj.kind == "tensor":
                     return NUMBER
+        if op is None and obj.kind == "unknown":
+            obj.refuted = True  # tensors have no such attribute
         if attr == "grad":
             run.note(Value((ref,)), 2)
             run.gradient_read(ref, node)
@@ -166,17 +169,40 @@ def index_kind(run: Run, node: ast.expr) -> str:
         return KEY
     obj = value.obj
     if obj is not None and value.refs:
-        if obj.kind == "list" or obj.made in ("nonzero", "argwhere"):
+        if obj.kind == "list":
             return ADVANCED
+        if obj.kind == "tuple":
+            return UNKNOWN_INDEX
+        chain = value.refs[0].chain
+        whole = not any(link.kind == UNSURE or link.key is not None or drops_all(link) for link in chain)
+        if obj.made in ("nonzero", "argwhere") and whole:
+            return ADVANCED
+        made = ops.method(obj.made)
+        if made is not None and made.zero_dim and not obj.zero_dim and obj.dtype != "bool":
+            return UNKNOWN_INDEX  # reduced over a dimension: of one row it is a single number
+        if obj.made == "compare" and not value.refs[0].chain:
+            return ADVANCED  # `x[x > 0]`, whatever x is: with True and False, too, an index copies
         if obj.kind == "array" and obj.owner != "item":
             return ADVANCED
         if run.evidence(obj, run.stmt) >= 3 or (obj.dtype == "bool" and run.evidence(obj, run.stmt) >= 1):
-            chain = value.refs[0].chain
-            partial = any(link.kind == UNSURE or link.key is not None for link in chain)
+            partial = any(
+                link.op == "squeeze" or link.kind == UNSURE or (link.key is not None and not slices_only(link.key))
+                for link in chain
+            )
             if obj.zero_dim and not partial:
                 return BASIC
             return ADVANCED if not partial or obj.dtype == "bool" else UNKNOWN_INDEX
     return UNKNOWN_INDEX
+
+
+def slices_only(key: object) -> bool:
+    """A part that keeps every dimension."""
+    return isinstance(key, Index) and all(":" in item for item in key.items)
+
+
+def drops_all(link: Link) -> bool:
+    """`squeeze()` of whatever has size 1: a single index may come out as a number."""
+    return link.op == "squeeze" and isinstance(link.node, ast.Call) and not link.node.args
 
 
 def index_text(run: Run, node: ast.expr) -> tuple[str, bool]:
@@ -299,7 +325,7 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     key = item_key(run, node, kind)
     known = run.now.fields(obj).get(key)
     if known is None and snapshot is not None:
-        return snapshot
+        return each_item(run, obj, key, snapshot)
     if known is None and obj.kind in ("list", "tuple") and kind == BASIC and run.now.fields(obj):
         index = node.slice
         if isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
@@ -312,6 +338,21 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
         if held.place is not None:
             held.place.read = True
     return value
+
+
+def each_item(run: Run, container: Obj, key: str, joined: Value) -> Value:
+    """One item of a list: where a comprehension made an object for each, another one for each key."""
+    if container.data != "each":
+        return joined
+    known = run.each.get((container, key))
+    if known is None:
+        refs = []
+        for ref in joined.refs:
+            made = Obj("unknown", "fresh", ref.obj.node)
+            copy_facts(ref.obj, made)
+            refs.append(Ref(made, ref.chain, ref.place, ref.seen, ref.arms))
+        known = run.each[(container, key)] = Value(tuple(refs), joined.kind)
+    return known
 
 
 # ----- arithmetic
@@ -569,7 +610,11 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
         run.use(evaluate(run, node.key), node.key, "argument")
         result = container(run, node, "dict", [("[*]", node.value, evaluate(run, node.value))])
     else:
-        result = container(run, node, "list", [("[*]", node.elt, evaluate(run, node.elt))])
+        value = evaluate(run, node.elt)
+        result = container(run, node, "list", [("[*]", node.elt, value)])
+        inside = set(ast.walk(node.elt))
+        if value.refs and all(ref.obj.owner == "fresh" and ref.obj.node in inside for ref in value.refs):
+            result.refs[0].obj.data = "each"
     run.loop = outer
     state = run.now
     targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.assign import assign, augmented_assignment, bind_target, swap
 from flake8_tensorcopy.engine.evaluate import (
     arm_of,
@@ -164,6 +165,14 @@ def _expr(run: Run, node: ast.Expr) -> None:
 def _assign(run: Run, node: ast.Assign) -> None:
     if swap(run, node):
         return
+    target, source = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple) and len(node.targets) == 1:
+        starred = any(isinstance(item, ast.Starred) for item in (*target.elts, *source.elts))
+        if len(target.elts) == len(source.elts) and not starred:
+            values = [evaluate(run, item) for item in source.elts]
+            for one, held, item in zip(target.elts, values, source.elts, strict=True):
+                assign(run, one, held, item)
+            return
     value = evaluate(run, node.value)
     for target in node.targets:
         assign(run, target, value, node.value)
@@ -328,7 +337,8 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
         if mode is not None:
             run.now.grad = mode == "on" if mode != "unknown" else None
         text = run.text(item.context_expr)
-        if any(word in text.lower() for word in ("raises", "suppress", "warns", "profile", "benchmark", "timer")):
+        watches = any(word in text.lower() for word in library.QUIET) or _own_context(run, item.context_expr)
+        if mode is None and watches:
             quiet += 1
         if item.optional_vars is not None:
             bind_target(
@@ -345,6 +355,11 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
     run.quiet -= quiet
     if run.state is not None:
         run.now.grad = grad
+
+
+def _own_context(run: Run, node: ast.expr) -> bool:
+    """A context manager that a class of this file makes: it may look at what is computed inside."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in run.module.survey.classes
 
 
 def _try(run: Run, node: ast.Try) -> None:

@@ -201,6 +201,11 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         write_to(run, node, target, short, "out", run.short(given))
         return target
     value = args.values[0] if args.values else UNKNOWN
+    if short in library.NUMPY_FUNCTION_WRITES and args.nodes:
+        write_to(run, node, value, short, "function", run.short(args.nodes[0]))
+        for given, other in args.all()[1:]:
+            run.use(other, given, "operand")
+        return NONE
     known = bool(value.refs) and all(ref.kind in ("tensor", "array") for ref in value.refs)
     converts = len(args.values) > 1 or "dtype" in args.keywords
     if short in library.NUMPY_SHARES and known and not converts and not args.flag("copy"):

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 # Only tensors have these: what they are called on is one.
-TENSOR_ONLY = frozenset({"detach", "contiguous", "masked_fill", "requires_grad_", "retain_grad", "index_select"})
+TENSOR_ONLY = frozenset(
+    "detach contiguous masked_fill requires_grad_ retain_grad index_select gather masked_select".split()
+)
 
 # Layout ops that may return their argument: on something out of memory order they copy.
 LAYOUT = frozenset({"reshape", "flatten", "ravel", "contiguous", "reshape_as"})
@@ -40,10 +42,21 @@ SEVERAL_OUTPUTS = frozenset(
     f"torch.nn.{name}" for name in "RNN LSTM GRU LSTMCell MultiheadAttention AdaptiveLogSoftmaxWithLoss".split()
 )
 
+# Context managers that are there to watch what happens inside.
+QUIET = ("raises", "suppress", "warns", "profile", "benchmark", "timer", "mode(", "counter", "trace", "record")
+# Calls that read a clock: what stands around them is being timed.
+CLOCKS = frozenset({"perf_counter", "process_time", "monotonic", "timeit", "perf_counter_ns", "elapsed_time"})
+# Decorators that leave what a function does to its arguments as it is.
+PLAIN_DECORATORS = frozenset(
+    "staticmethod classmethod property abstractmethod override overload wraps no_grad inference_mode enable_grad "
+    "compile script export ignore unused setter getter cached_property final".split()
+)
+
 NUMPY_SHARES = frozenset({"asarray", "asanyarray", "ascontiguousarray", "frombuffer"})
 NUMPY_VIEWS = frozenset(
     "reshape ravel transpose squeeze swapaxes expand_dims broadcast_to atleast_1d atleast_2d view".split()
 )
+NUMPY_FUNCTION_WRITES = frozenset({"shuffle", "copyto", "putmask", "place", "fill_diagonal"})
 NUMPY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize"})
 EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 

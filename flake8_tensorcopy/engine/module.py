@@ -119,9 +119,7 @@ class Module:
         """What a slot of an object holds before the function touches it."""
         per_pass = key.startswith("[") and key[1:2].isdigit() and key.endswith(")]")
         name = (
-            f"an item of `{obj.key}`"
-            if per_pass
-            else f"{obj.key or '...'}{key.split(']')[0] + ']' if key[0] == '[' else key}"
+            f"{obj.key}[..]" if per_pass else f"{obj.key or '...'}{key.split(']')[0] + ']' if key[0] == '[' else key}"
         )
         attribute = key.startswith(".")
         place = Place(name, None, root=obj.key.split(".")[0].split("[")[0], origin="attribute" if attribute else "item")
@@ -136,11 +134,22 @@ class Module:
                 return self._attribute(run, cls, key, found, obj, name, place)
             if found is not None and not found.refs and found.kind in ("number", "str"):
                 return found
+            alike = self._alike(found)
+            if alike is not None:
+                made = Obj("unknown", owner, parent=obj, key=name, slot=key)
+                copy_facts(alike, made)
+                return Value((Ref(made, (), place),))
+            annotation = cls.annotations.get(key[1:])
+            if annotation is not None and found is None:
+                made = Obj("unknown", owner, parent=obj, key=name, slot=key)
+                if self.from_annotation(annotation, made) is None:
+                    return NUMBER
+                return Value((Ref(made, (), place),))
         made = Obj("unknown", owner, parent=obj, key=name, slot=key)
         if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):
             made.kind, made.param, made.leaf = "tensor", True, True
         if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
-            _copy_facts(obj.data.obj, made)
+            copy_facts(obj.data.obj, made)
         if not attribute and obj.data in ("tensors", "indices"):
             made.kind = "tensor"
             made.dtype = "int" if obj.data == "indices" else ""
@@ -148,10 +157,16 @@ class Module:
             made.kind = "module"
             layers = obj.data[1] if isinstance(obj.data, tuple) and obj.data[0] == "layers" else []
             if key[1:-1].isdigit() and int(key[1:-1]) < len(layers) and layers[int(key[1:-1])].obj is not None:
-                _copy_facts(layers[int(key[1:-1])].obj, made)
+                copy_facts(layers[int(key[1:-1])].obj, made)
         if not attribute and isinstance(obj.data, ast.expr) and self.from_annotation(obj.data, made) is None:
             return NUMBER
         return Value((Ref(made, (), place),))
+
+    def _alike(self, found: Value | None) -> Obj | None:
+        """Of several modules that an attribute may be: one, if all of them work in place."""
+        if found is None or len(found.refs) < 2 or any(ref.obj.kind != "module" for ref in found.refs):
+            return None
+        return found.refs[0].obj if all(ref.obj.data == "inplace" for ref in found.refs) else None
 
     def _held_modules(self, run: Run, cls: Class, trained: list[Obj], me: Obj) -> list[Obj]:
         """The modules that an optimizer built in `__init__` moves, as this object's attributes hold them."""
@@ -170,7 +185,7 @@ class Module:
         chain: Chain = ()
         methods = cls.assigns.get(key[1:], set())
         if methods <= {"__init__"}:
-            _copy_facts(was, made)
+            copy_facts(was, made)
             if was.kind == "optimizer" and isinstance(was.data, list):
                 made.data = self._held_modules(run, cls, was.data, obj)
             items = self.table(cls).get(key + "[]")
@@ -235,6 +250,7 @@ class Module:
         name = self._name(node)
         if name in TENSOR_TYPES:
             made.kind = "tensor"
+            made.dtype = _TYPED.get(name.removeprefix("torch."), "")
             made.param = name == "torch.nn.Parameter"
             if name == "torch.nn.Parameter":
                 made.leaf = True
@@ -269,6 +285,20 @@ class Module:
             return ""
 
 
+_TYPED = {
+    "LongTensor": "int64",
+    "IntTensor": "int32",
+    "ShortTensor": "int16",
+    "CharTensor": "int8",
+    "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "DoubleTensor": "float64",
+    "FloatTensor": "float32",
+}
+
+
 def _is_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is ...
 
@@ -277,7 +307,7 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _copy_facts(was: Obj, made: Obj) -> None:
+def copy_facts(was: Obj, made: Obj) -> None:
     """The kind and properties of an object, without its identity."""
     made.kind = was.kind
     made.dtype = was.dtype

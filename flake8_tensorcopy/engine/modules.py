@@ -56,7 +56,7 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     """`optimizer.step()`: the modules that it was built from move, or, if unknown, every module in sight."""
     obj = optimizer.obj
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
-    modules = list(known) if isinstance(known, list) and known else list(run.modules)
+    modules = list(known) if isinstance(known, list) and known else [m for m in run.modules if m.made != "deepcopy"]
     for module in modules:
         train(run, node, module, f"{name}.step()")
 

@@ -114,7 +114,7 @@ def in_place(run: Run, node: ast.Call, value: Value, op: str, how: str, target: 
 def share(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Args, receiver_first: int) -> Value:
     """The result of an op that shares (or may share) its argument's storage."""
     if op.many not in (1,):
-        run.note(value, 1)
+        run.note(value, 1 if short == "split" else 2)
         obj = Obj("iter", "fresh", node, made=short, data=("parts", [(node, value)]))
         if op.many == 0:
             return derived(run, node, op, short, value, args, receiver_first)
@@ -134,7 +134,12 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         overlap = op.overlaps and really_overlaps(short, node, receiver_first)
         permuted = any(link.permuted for link in ref.chain)
         expanded = ref.overlaps is not None
-        flattens = short == "contiguous" or all(_is_minus_one(item) for item in node.args[receiver_first:])
+        sizes = node.args[receiver_first:]
+        flattens = (
+            short == "contiguous"
+            or all(_is_minus_one(item) for item in sizes)
+            or (short == "reshape" and len(sizes) == 1 and isinstance(sizes[0], (ast.BinOp, ast.Constant)))
+        )
         if op.result == "maybe" and short in library.LAYOUT and (expanded or (permuted and flattens)):
             # Out of memory order, so the layout op has to copy.
             out.extend(copy_of(run, node, ref, short).refs)
@@ -143,6 +148,7 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
             # From pinned memory to a device, into pinned memory, weights to another dtype: a copy.
             out.extend(copy_of(run, node, ref, short).refs)
             out[-1].obj.pinned = short == "pin_memory"
+            out[-1].obj.dtype = _target_dtype(run, short, node) or dtype_of(ref)
             continue
         if op.result == "view" and op.detaches:
             kind = DETACH
@@ -162,6 +168,7 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
             overlap=overlap,
             permuted=short in library.PERMUTES,
         )
+        link.dtype = _target_dtype(run, short, node) if kind == MAYBE else ""
         out.append(ref.derive(link))
     return Value(tuple(out))
 
@@ -201,8 +208,8 @@ def dtype_of(ref: Ref) -> str:
     A module's own values are float32 unless told otherwise.
     """
     for link in reversed(ref.chain):
-        if link.kind == MAYBE and link.op in DTYPES:
-            return DTYPES[link.op]
+        if link.dtype:
+            return link.dtype
         if link.kind == SNAPSHOT:
             return "float32"
     return ref.obj.dtype
@@ -227,7 +234,13 @@ def really_overlaps(short: str, node: ast.Call, first: int) -> bool:
         return step is not None and (size > step if size is not None else step == 1)
     if short == "as_strided":
         return _strides_overlap(node.args[first:])
-    return not (args and all(_is_minus_one(item) for item in args))
+    if not args:
+        return True
+    own = isinstance(node.func, ast.Attribute) and ast.unparse(args[0]) in (
+        f"{ast.unparse(node.func.value)}.shape",
+        f"{ast.unparse(node.func.value)}.size()",
+    )
+    return not own and not all(_is_minus_one(item) or _number(item) == 1 for item in args)
 
 
 def _strides_overlap(args: list[ast.expr]) -> bool:
@@ -313,6 +326,8 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         first_obj = tensors[0].obj
         obj.zero_dim = first_obj is not None and first_obj.zero_dim and len(tensors) == 1 and op.form == "method"
     obj.pinned = short == "pin_memory" or args.flag("pin_memory")
+    if op.factory and any(isinstance(item, ast.Tuple) and not item.elts for item in args.nodes):
+        obj.zero_dim = True
     if op.factory and values and values[0].kind == "number" and short in ("tensor", "as_tensor", "scalar_tensor"):
         obj.zero_dim = True
     if op.factory:
@@ -326,6 +341,17 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
     return result
 
 
+def _literal_dtype(node: ast.expr) -> str:
+    """The dtype of `torch.tensor` of a literal."""
+    kinds = {type(item.value) for item in ast.walk(node) if isinstance(item, ast.Constant)}
+    plain = (ast.List, ast.Tuple, ast.Constant, ast.UnaryOp, ast.USub, ast.Load)
+    if not all(isinstance(item, plain) for item in ast.walk(node)):
+        return ""
+    if float in kinds:
+        return "float32"
+    return "int64" if kinds == {int} else "bool" if kinds == {bool} else ""
+
+
 def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
     """The dtype of a new tensor, as far as it is certain."""
     given = args.keywords.get("dtype")
@@ -336,6 +362,8 @@ def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
         return op.dtype
     if not op.factory:
         return ""
+    if short == "tensor" and args.nodes:
+        return _literal_dtype(args.nodes[0])
     if short == "arange":
         return (
             ""
@@ -357,7 +385,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         run.note(one, 2)
     elif op.writes:
         run.note(one, 2)
-    elif array_arguments(args):
+    elif array_arguments(args) or op.overlaps:
         run.note(one, 1)
     if "out" in args.keywords:
         run.use(one, func.value, "operand")
@@ -425,9 +453,10 @@ def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> No
 
 def on_graph(ref: Ref) -> bool | None:
     """Whether a reference requires grad, as far as known."""
-    if any(link.kind in (DETACH, NUMPY) for link in ref.chain):
+    if any(link.kind in (DETACH, NUMPY) for link in ref.chain) or ref.obj.slot == ".grad":
         return False
-    if ref.obj.dtype == "bool" or "int" in ref.obj.dtype:
+    dtype = dtype_of(ref)
+    if dtype == "bool" or "int" in dtype:
         return False
     return ref.obj.graph
 

@@ -28,6 +28,7 @@ COLUMNS: Final = (
     "writes",
     "many",
     "dtype",
+    "casts",
     "inplace",
     "saves",
     "flags",
@@ -41,7 +42,13 @@ FLAGS: Final = (
     "forbids_inplace",
     "zero_dim",
     "factory",
+    "default_dtype",
     "random",
+    "permutes",
+    "part",
+    "layout",
+    "reads_data",
+    "second_int",
 )
 STAMP: Final = "# torch "
 
@@ -98,7 +105,8 @@ class Op:
     many: int = 1
     """Tensors that come back: 1; n for a tuple of fixed length; -1 for a list or tuple whose length depends on the call
     (`split`, `chunk`, `unbind`); 0 where one tensor or a tuple comes back, by the arguments (`max`, `median`,
-    `unique`).  1 for results that are no tensors."""
+    `unique`), or a tuple that holds tuples (calling a `torch.nn.LSTM`).  1 for results that are no tensors.  For
+    modules: of an instance that was made with the defaults of its class."""
 
     variadic: bool = False
     """Takes any number of tensors as separate arguments (`broadcast_tensors`, `meshgrid`, `atleast_2d`)."""
@@ -125,14 +133,47 @@ class Op:
     """For a float argument: "bool" or "int" (any integer type) if the result (the first one of several) always has that
     dtype; "same" if it always has the dtype of the first tensor argument, whatever that is; "" otherwise."""
 
+    casts: str = ""
+    """For a "maybe" op whose result has one dtype, whatever the dtype of argument 0: that dtype as torch names it, so
+    "float32" for `float` and "int64" for `long`.  "" otherwise, so for `to` and `type`, which take the dtype."""
+
     zero_dim: bool = False
     """The result has no dimensions when only the required arguments are given (`sum`, `norm`, `max`, `dot`; losses)."""
 
     factory: bool = False
     """A function that makes a tensor from no tensor: `zeros`, `arange`, `tensor`, `from_numpy`."""
 
+    default_dtype: bool = False
+    """A factory whose result has the default dtype (float32 unless the program changed it) if `dtype` is not given,
+    whatever sizes and real numbers it is given: `zeros`, `rand`, `linspace`; not `full`, `arange`, `tensor`, where an
+    int gives an int tensor, nor `normal`, which may be given tensors."""
+
     random: bool = False
     """Draws from the random generator in every call that has something to draw."""
+
+    permutes: bool = False
+    """A view of all elements of its argument which some call gives out of memory order, though the argument was in
+    memory order (contiguous) and had two dimensions or more: `t`, `permute`, `mT`.  False for calls that only drop or
+    add dimensions and for views that may leave elements out (`unfold`, `as_strided`)."""
+
+    part: bool = False
+    """A view that may leave elements out: in some call without options each result had fewer elements than its
+    argument, and fewer bytes: `narrow`, `select`, `diagonal`, `chunk`, `unfold`, `as_strided`.  Other calls may give
+    all elements, as `x.narrow(0, 0, len(x))` does.  Not `real` and `imag`, which have as many elements."""
+
+    layout: bool = False
+    """A "maybe" op that goes by the layout alone: without options it keeps the dtype, shares the storage of every
+    contiguous argument and copies some that are not contiguous: `contiguous`, `reshape`, `flatten`.  False for what may
+    move or cast (`to`, `cpu`, `float`) and for what depends on the mode (`dropout`).  False for modules."""
+
+    reads_data: bool = False
+    """A "host" result that depends on the elements of a tensor argument, so that the caller waits for them: `item`,
+    `equal`, `is_nonzero`.  False for metadata: `size`, `stride`, `data_ptr`."""
+
+    second_int: bool = False
+    """Where two tensors come back, for a float argument, the first one is of a float and the second one of an integer
+    type: `topk`, `sort`, `frexp`, `lu_factor`, and `max(dim)`, `unique(return_inverse=True)`, where many is 0; of
+    `lu`, where it is -1.  False for modules."""
 
     @property
     def shares(self) -> bool:
@@ -170,7 +211,7 @@ def torch_version() -> str:
 
 def parse(line: str) -> Op:
     """One line of the table.  Raises ValueError if it does not have the columns or knows an unknown word."""
-    name, form, result, of, writes, many, dtype, inplace, saves, flags = line.split("\t")
+    name, form, result, of, writes, many, dtype, casts, inplace, saves, flags = line.split("\t")
     words = frozenset(flags.split()) - {"-"}
     if not words.issubset(FLAGS):
         raise ValueError(f"{name}: unknown flags {sorted(words.difference(FLAGS))}")
@@ -191,9 +232,16 @@ def parse(line: str) -> Op:
         saves_inputs=_indices(saves),
         forbids_inplace="forbids_inplace" in words,
         dtype=cast(DType, "" if dtype == "-" else dtype),
+        casts="" if casts == "-" else casts,
         zero_dim="zero_dim" in words,
         factory="factory" in words,
+        default_dtype="default_dtype" in words,
         random="random" in words,
+        permutes="permutes" in words,
+        part="part" in words,
+        layout="layout" in words,
+        reads_data="reads_data" in words,
+        second_int="second_int" in words,
     )
 
 
@@ -208,7 +256,13 @@ def render(op: Op) -> str:
         "forbids_inplace": op.forbids_inplace,
         "zero_dim": op.zero_dim,
         "factory": op.factory,
+        "default_dtype": op.default_dtype,
         "random": op.random,
+        "permutes": op.permutes,
+        "part": op.part,
+        "layout": op.layout,
+        "reads_data": op.reads_data,
+        "second_int": op.second_int,
     }
     inplace = "-" if not op.inplace_flag else "*" if op.inplace_position < 0 else str(op.inplace_position)
     return "\t".join(
@@ -220,6 +274,7 @@ def render(op: Op) -> str:
             _listed(op.writes),
             str(op.many),
             op.dtype or "-",
+            op.casts or "-",
             inplace,
             _listed(op.saves_inputs),
             " ".join(flag for flag in FLAGS if present[flag]) or "-",

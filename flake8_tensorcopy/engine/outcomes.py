@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.values import (
+    Arm,
     Value,
 )
 
@@ -34,6 +35,8 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
         return
     if any(keyword.arg in ("out", "inplace") for keyword in call.keywords):
         return
+    if any(_denies(arm, run.text(call.func.value)) for arm in run.now.arms):
+        return
     obj = base.obj
     if obj is None or obj.refuted or any(ref.kind not in ("tensor", "unknown") for ref in base.refs):
         return
@@ -49,9 +52,10 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             views=op.result == "view",
             evidence=max(strict, own),
             receiver_evidence=strict,
-            probing=run.quiet > 0,
+            probing=run.quiet > 0 or op.overlaps or not library.CLOCKS.isdisjoint(run.function.calls),
         )
     )
+    run.about[(DroppedResult, call)] = (obj, run.stmt)
 
 
 def _dropped_function(run: Run, call: ast.Call) -> None:
@@ -111,6 +115,12 @@ def accumulated(run: Run) -> None:
                         evidence=run.evidence(obj, write.stmt),
                     )
                 )
+
+
+def _denies(arm: Arm, receiver: str) -> bool:
+    """The path passed a test which says that this is no tensor."""
+    test = arm.test
+    return not arm.taken and isinstance(test, tuple) and str(test[0]).startswith(f"isinstance({receiver},")
 
 
 def only_copies(run: Run, node: ast.If) -> bool:

@@ -18,9 +18,16 @@ from flake8_tensorcopy.engine.values import (
     Value,
 )
 
+GUARDS = frozenset({"dtype", "device", "is_cuda", "is_contiguous", "is_floating_point", "data_ptr", "layout"})
+
 
 def refine(run: Run, test: ast.expr, taken: bool) -> None:
     """What a test proves of a name in its arm."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Attribute) and node.attr in GUARDS and isinstance(node.value, ast.Name):
+            held = run.now.env.get(node.value.id)
+            if held is not None:
+                run.guarded.update(ref.obj for ref in held.refs)
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, taken = test.operand, not taken
     match test:

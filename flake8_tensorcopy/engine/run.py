@@ -87,6 +87,8 @@ class Run:
         self.narrowed: set[ast.stmt | None] = set()
         self.negations = 0
         self.item_candidates: dict[tuple[Obj, str], tuple[ast.stmt, str, tuple[int, ...], Obj]] = {}
+        self.about: dict[tuple[object, ...], tuple[Obj, ast.AST | None]] = {}  # whose evidence to ask at the end
+        self.each: dict[tuple[Obj, str], Value] = {}
         self.siblings: dict[str, frozenset[str]] = {}
         self.rebindings: list[tuple[Place, DeadRebinding, Ref]] = []
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.names import Names
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -54,6 +54,17 @@ class Function:
     stores: set[str] = field(default_factory=set)  # names assigned
 
     @property
+    def wrapped(self) -> bool:
+        """A decorator may change what a call does."""
+        decorators = [] if isinstance(self.node, ast.Module) else self.node.decorator_list
+        for item in decorators:
+            target = item.func if isinstance(item, ast.Call) else item
+            name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+            if name not in library.PLAIN_DECORATORS:
+                return True
+        return False
+
+    @property
     def static(self) -> bool:
         """A static method: called without the object."""
         decorators = [] if isinstance(self.node, ast.Module) else self.node.decorator_list
@@ -69,6 +80,7 @@ class Class:
     bases: list[ast.expr]
     methods: dict[str, Function] = field(default_factory=dict)
     assigns: dict[str, set[str]] = field(default_factory=dict)  # attribute -> methods that assign it
+    annotations: dict[str, ast.expr] = field(default_factory=dict)  # of its body: dataclass fields
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +131,8 @@ def survey(tree: ast.Module) -> Survey:
                 members(nested, statement)
             else:
                 rest.append(statement)
+                if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                    cls.annotations[statement.target.id] = statement.annotation
         pending.append((body, None, rest, 0))
 
     for statement in tree.body:
@@ -146,12 +160,13 @@ def survey(tree: ast.Module) -> Survey:
 def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
-        writers = {function.name for function in functions if function.features & WRITE}
         changed = False
-        for function in functions:
-            if not function.features & WRITE and not writers.isdisjoint(function.calls):
-                function.features |= WRITE
-                changed = True
+        for feature in (WRITE, INPLACE_MODULE):
+            writers = {function.name for function in functions if function.features & feature}
+            for function in functions:
+                if not function.features & feature and not writers.isdisjoint(function.calls):
+                    function.features |= feature
+                    changed = True
         if not changed:
             return
 
@@ -232,6 +247,11 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= SHARE
             case ast.AugAssign():
                 features |= WRITE
+                if isinstance(node.target, ast.Attribute):
+                    # In place: it binds nothing new.
+                    stack.append((node.target.value, level + 1))
+                    stack.append((node.value, level + 1))
+                    continue
             case ast.Subscript() if isinstance(node.ctx, ast.Store):
                 features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
             case ast.MatchAs():

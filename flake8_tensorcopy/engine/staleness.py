@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.values import (
     SNAPSHOT,
     VIEW,
     Link,
+    Obj,
     Place,
     Write,
     common_prefix,
@@ -134,7 +135,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             read=use.node,
             link=link_between(mine, theirs),
             links=tuple(link.op for link in (*mine, *theirs) if link.kind != ALIAS),
-            evidence=run.evidence(ref.obj, write.stmt),
+            evidence=_evidence(run, ref.obj, write),
             together=together,
             kept=says_snapshot(place.name),
             compared="difference" in roles,
@@ -188,6 +189,13 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link) -> None:
 def settle(run: Run) -> None:
     """What only the end shows of a stale read: code that prints both sides of an alias shows the sharing on
     purpose; and whether the writer's own name was used after the write."""
+    for mark, (about, statement) in run.about.items():
+        fact = run.facts.get(mark)
+        level = run.evidence(about, statement)
+        if about.refuted:
+            run.facts.pop(mark, None)
+        elif fact is not None and level > fact.evidence:  # type: ignore[attr-defined]
+            run.facts[mark] = replace(fact, evidence=level)  # type: ignore[call-arg]
     for mark, obj in run.shared_objs.items():
         if obj in run.written_back or obj in run.guarded:
             run.facts.pop(mark, None)
@@ -205,6 +213,13 @@ def says_snapshot(name: str) -> bool:
     """Whether a name says that it keeps a value as it was: `w_old`, `best_state`, `prev`."""
     words = name.lower().replace(".", "_").replace("[", "_").replace('"', "_").split("_")
     return not SNAPSHOT_WORDS.isdisjoint(words)
+
+
+def _evidence(run: Run, obj: Obj, write: Write) -> int:
+    """That of the object; the name of an in-place method of torch says a little by itself."""
+    known = run.evidence(obj, write.stmt)
+    named = write.how in ("method", "call") and write.op.endswith("_") and obj.kind == "unknown" and not obj.refuted
+    return max(known, 1) if named else known
 
 
 def _same_slots(one: Place, other: Place) -> bool:

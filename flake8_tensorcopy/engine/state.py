@@ -79,11 +79,13 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
     env = one.env
     # Where the two paths disagree, each alternative is known to come with the arms of its path.
     only_one, only_other = one.arms - other.arms, other.arms - one.arms
+    apart = _Apart(dict(one.writes), other.writes)
     for name, value in other.env.items():
         mine = env.get(name)
         if mine is None:
             env[name] = value
         elif mine is not value:
+            mine, value = apart.values(mine, value)
             env[name] = join_values(_under(mine, only_one, one.arms), _under(value, only_other, other.arms))
     for name, version in other.version.items():
         if one.version.get(name) != version:
@@ -100,6 +102,7 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
             left = mine_fields.get(key) or entry_field(one, obj, key)
             right = fields.get(key) or entry_field(other, obj, key)
             if left is not right:
+                left, right = apart.values(left, right)
                 left = join_values(_under(left, only_one, one.arms), _under(right, only_other, other.arms))
             merged[key] = left
         heap[obj] = merged
@@ -121,6 +124,32 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
     if one.grad != other.grad:
         one.grad = None
     return one
+
+
+class _Apart:
+    """Bindings that only one of two joining paths made never meet the writes that only the other path made."""
+
+    def __init__(self, one: dict[Obj, frozenset[Write]], other: dict[Obj, frozenset[Write]]) -> None:
+        self.one = one
+        self.other = other
+
+    def values(self, mine: Value, theirs: Value) -> tuple[Value, Value]:
+        return self._seen(mine, theirs, self.one, self.other), self._seen(theirs, mine, self.other, self.one)
+
+    def _seen(
+        self, value: Value, across: Value, own: dict[Obj, frozenset[Write]], others: dict[Obj, frozenset[Write]]
+    ) -> Value:
+        shared = {(ref.obj, ref.place) for ref in across.refs}
+        refs = []
+        changed = False
+        for ref in value.refs:
+            if ref.place is not None and (ref.obj, ref.place) not in shared and ref.obj in others:
+                missed = others[ref.obj] - own.get(ref.obj, NO_WRITES)
+                if missed:
+                    ref = ref.having_seen(missed)
+                    changed = True
+            refs.append(ref)
+        return Value(tuple(refs), value.kind, value.const) if changed else value
 
 
 def _under(value: Value, arms: frozenset[Arm], path: frozenset[Arm]) -> Value:

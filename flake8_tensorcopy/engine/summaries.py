@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.values import (
     Chain,
     Link,
     Obj,
+    Place,
     Ref,
     Value,
     join_values,
@@ -41,6 +42,7 @@ class Effect:
     op: str
     training: bool
     node: ast.AST
+    conditional: bool = False  # on some path of the function only
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def _summarise(run: Run) -> Summary:
         if mark in seen or len(summary.effects) >= MAX_EFFECTS:
             continue
         seen.add(mark)
-        summary.effects.append(Effect(target, chain, write.op, training, write.inner or write.node))
+        summary.effects.append(Effect(target, chain, write.op, training, write.inner or write.node, bool(write.arms)))
     for obj, key in run.rebinds:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
@@ -152,6 +154,7 @@ def apply_summary(
             "training" if effect.training else "call",
             _argument_text(run, node, effect.target, summary),
             inner=effect.node,
+            unsure=effect.conditional,
         )
     for target, key in summary.rebinds:
         value = _find(run, target, given)
@@ -231,5 +234,9 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value]) -> 
             value = _make(run, node, part, given)
             held = value if held is None else join_values(held, value)
         if held is not None:
-            run.now.set_field(made, key, held)
+            place = Place(f"the item {key}", node, origin="item")
+            refs = tuple(
+                Ref(ref.obj, ref.chain, place, run.now.written(ref.obj), ref.arms | run.now.arms) for ref in held.refs
+            )
+            run.now.set_field(made, key, Value(refs, held.kind, held.const))
     return Value((Ref(made, tuple(link for link in result.chain if link.overlap)),))

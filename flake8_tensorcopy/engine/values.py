@@ -44,11 +44,12 @@ class Arm(NamedTuple):
 class Link:
     """One derivation step: the op that made a reference out of another one."""
 
-    __slots__ = ("key", "kind", "node", "op", "overlap", "permuted")
+    __slots__ = ("dtype", "key", "kind", "node", "op", "overlap", "permuted")
 
     def __init__(
         self, kind: str, op: str, node: ast.AST, key: object = None, overlap: bool = False, permuted: bool = False
     ) -> None:
+        self.dtype = ""  # for a conversion: the dtype asked for
         self.kind = kind
         self.op = op
         self.node = node
@@ -154,6 +155,10 @@ class Ref:
                 self.obj, (*self.chain[: MAX_CHAIN - 1], link), self.place, self.seen, self.arms, self.held, self.via
             )
         return Ref(self.obj, (*self.chain, link), self.place, self.seen, self.arms, self.held, self.via)
+
+    def having_seen(self, writes: frozenset[Write]) -> Ref:
+        """The same reference, which these writes concern no more."""
+        return Ref(self.obj, self.chain, self.place, self.seen | writes, self.arms, self.held, self.via)
 
     def on(self, arms: frozenset[Arm]) -> Ref:
         """The same reference, holding on these arms."""

@@ -35,6 +35,7 @@ def write_to(
     target: str = "",
     inner: ast.AST | None = None,
     whole: Value | None = None,
+    unsure: bool = False,
 ) -> None:
     """The current statement changes the value's storage in place.
 
@@ -49,7 +50,7 @@ def write_to(
         write = Write(node, run.stmt, op, how, ref, state.arms | ref.arms, run.loop, target, inner)
         write.time = run.clock
         write.tick = run.count()
-        write.mixed = several and whole.mixed_with(ref)
+        write.mixed = unsure or (several and whole.mixed_with(ref))
         state.add_write(ref.obj, write)
         run.log.append(write)
         _reach_owners(run, ref, write)
@@ -97,7 +98,8 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool) -> None:
     links = [link for link in ref.chain if link.kind in (NUMPY, MAYBE)]
     if all(link.op in ARRAY_ONLY for link in links):
         links = []
-    if overlap is not None or any(link.kind == UNSURE for link in ref.chain):
+    temporary = any(link.kind == NUMPY for link in ref.chain[ref.held :])  # `t.numpy().sort()`
+    if overlap is not None or temporary or any(link.kind == UNSURE for link in ref.chain):
         return
     if links and ref.obj.owner in ("argument", "attribute", "item"):
         kind = MAYBE if any(link.kind == MAYBE for link in links) else NUMPY

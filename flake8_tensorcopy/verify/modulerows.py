@@ -1,8 +1,9 @@
 """The rows of the op table for the modules of `torch.nn`: what calling one does to its input, decided by execution.
 
-Each class is built from its signature with small arguments and called in training and in evaluation mode on inputs of
-several layouts.  `inplace=` counts only where a call with it is seen to write its input.  A class that cannot be built
-or called this way has no row: the linter says nothing about it.
+Each class is built from its signature with small arguments (two numbers where it takes `*args`, as `RNN`, `LSTM` and
+`GRU` do) and called in training and in evaluation mode on inputs of several layouts.  `inplace=` counts only where a
+call with it is seen to write its input.  A class that cannot be built or called this way has no row: the linter says
+nothing about it.
 """
 
 from __future__ import annotations
@@ -55,12 +56,14 @@ def rows() -> Iterator[ops.Op]:
 def _row(name: str, cls: type[torch.nn.Module]) -> ops.Op | None:
     shared: list[bool] = []
     same: list[bool] = []
+    counts: list[int] = []
     for training in (True, False):
         for given in _inputs():
             answer = _call(cls, given, training, {})
             if answer is not None:
                 shared.append(_shares(answer, given))
                 same.append(answer is given)
+                counts.append(_count(answer))
     if not shared:
         return None
     result: ops.Result = "fresh"
@@ -73,6 +76,7 @@ def _row(name: str, cls: type[torch.nn.Module]) -> ops.Op | None:
         form="module",
         result=result,
         of=-1 if result == "fresh" else 0,
+        many=counts[0] if len(set(counts)) == 1 else 0,
         inplace_flag=writes,
         inplace_position=position if writes and position is not None else -1,
     )
@@ -90,15 +94,19 @@ def _inputs() -> list[torch.Tensor]:
 
 def _build(cls: type[torch.nn.Module], more: dict[str, Any]) -> torch.nn.Module | None:
     arguments: dict[str, Any] = dict(more)
-    for parameter in list(inspect.signature(cls.__init__).parameters.values())[1:]:
+    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if parameter.default is parameter.empty:
             arguments[parameter.name] = _ARGUMENTS.get(parameter.name, 2)
-    try:
-        return cls(**arguments)
-    except Exception:
-        return None
+    hidden = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
+    for count in range(3 if hidden else 1):
+        try:
+            return cls(*[2] * count, **arguments)
+        except Exception:
+            continue
+    return None
 
 
 def _call(cls: type[torch.nn.Module], given: torch.Tensor, training: bool, more: dict[str, Any]) -> Any:
@@ -109,12 +117,25 @@ def _call(cls: type[torch.nn.Module], given: torch.Tensor, training: bool, more:
         return None
     module.train(training)
     with torch.no_grad():
-        for arguments in ((given,), (given, given.clone()), (given, given.clone(), given.clone())):
+        classes = torch.zeros(given.shape[0], dtype=torch.int64)
+        for arguments in (
+            (given,),
+            (given, given.clone()),
+            (given, given.clone(), given.clone()),
+            (given, classes),
+        ):
             try:
                 return module(*arguments)
             except Exception:
                 continue
     return None
+
+
+def _count(answer: Any) -> int:
+    """`Op.many` of one call."""
+    if not isinstance(answer, (tuple, list)):
+        return 1
+    return 0 if any(isinstance(item, (tuple, list)) for item in answer) else len(answer)
 
 
 def _shares(answer: Any, given: torch.Tensor) -> bool:

@@ -1063,6 +1063,19 @@ class Seen:
     lasting: bool = False
     """Two calls on one argument gave the same storage, which is no argument's."""
     dtype: str = ""
+    exact: str = ""
+    """The dtype of the first output, as torch names it."""
+    second_int: bool = False
+    """There are two outputs, the first of a float type, the second of an integer type."""
+    contiguous: frozenset[int] = frozenset()
+    """Arguments that are one contiguous tensor before the call."""
+    scattered: frozenset[int] = frozenset()
+    """Arguments that are one strided tensor, not contiguous, before the call."""
+    permuted: frozenset[int] = frozenset()
+    """Arguments with two dimensions or more and in memory order, all of whose elements the output has in another one,
+    if it shares their storage."""
+    fewer: frozenset[int] = frozenset()
+    """Arguments of which every output has some elements, but fewer, and fewer bytes."""
     zero_dim: bool = False
     tensors: frozenset[int] = frozenset()
     float_inputs: bool = False
@@ -1153,6 +1166,26 @@ def self_overlapping(tensor: Any) -> bool:
     return len(set(offsets)) < len(offsets)
 
 
+def _is_strided(tensor: Any) -> bool:
+    """Whether a tensor has one storage and strides into it."""
+    import torch
+
+    return bool(tensor.layout == torch.strided and not tensor.is_nested)
+
+
+def _is_integer(tensor: Any) -> bool:
+    import torch
+
+    other = tensor.is_floating_point() or tensor.is_complex() or tensor.is_quantized
+    return not other and tensor.dtype != torch.bool
+
+
+def _in_memory_order(tensor: Any) -> bool:
+    """Whether the strides descend, apart from those of dimensions with one element or none."""
+    strides = [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+    return all(one >= other for one, other in itertools.pairwise(strides))
+
+
 def kind_of(value: Any) -> str:
     """ "tensor", "host", "array", "none" or "other"."""
     import numpy
@@ -1207,6 +1240,10 @@ def observe(target: Target, call: Call, layout: str) -> Seen | None:
     held = [[memory(t) for t in flat(a)] or ([memory(a)] if isinstance(a, bytearray) else []) for a in args]
     dtypes = [t.dtype for a in args for t in flat(a) if isinstance(t, torch.Tensor)]
     overlapped = any(self_overlapping(t) for a in args for t in flat(a))
+    strided = {k: a for k, a in enumerate(args) if isinstance(a, torch.Tensor) and _is_strided(a)}
+    sizes = {k: (a.numel(), a.numel() * a.element_size()) for k, a in strided.items()}
+    contiguous = frozenset(k for k, a in strided.items() if a.is_contiguous())
+    flat_ones = frozenset(k for k, a in strided.items() if a.dim() < 2)
     stores = [[s for t in flat(a) for s in storages(t)] for a in args]
     bits = [content(s) for s in stores]
     torch.default_generator.manual_seed(0)
@@ -1248,11 +1285,21 @@ def observe(target: Target, call: Call, layout: str) -> Seen | None:
             seen.same |= {k}
     seen.shared, seen.partly = frozenset(shared), frozenset(partly)
     seen.overlaps = not overlapped and any(self_overlapping(o) for o in outputs)
+    seen.contiguous, seen.scattered = contiguous, frozenset(strided.keys() - contiguous)
+    if all(isinstance(o, torch.Tensor) and _is_strided(o) for o in outputs):
+        counts, lengths = [o.numel() for o in outputs], [o.numel() * o.element_size() for o in outputs]
+        if min(counts) > 0:
+            seen.fewer = frozenset(k for k, (n, size) in sizes.items() if max(counts) < n and max(lengths) < size)
+        if len(outputs) == 1 and not _in_memory_order(first):
+            seen.permuted = frozenset(k for k in contiguous - flat_ones if sizes[k][0] == first.numel())
     if isinstance(first, torch.Tensor):
+        seen.exact = str(first.dtype).removeprefix("torch.")
+        second = outputs[1] if len(outputs) == 2 and isinstance(outputs[1], torch.Tensor) else None
+        seen.second_int = second is not None and first.is_floating_point() and _is_integer(second)
         seen.zero_dim = len(outputs) == 1 and first.dim() == 0
         if first.dtype == torch.bool:
             seen.dtype = "bool"
-        elif not first.is_floating_point() and not first.is_complex() and not first.is_quantized:
+        elif _is_integer(first):
             seen.dtype = "int"
         if dtypes and first.dtype == dtypes[0]:
             seen.dtype += "=" if seen.dtype else "same"
@@ -1421,6 +1468,7 @@ def decide(target: Target) -> Decision:
     if kinds in ({"host"}, {"none"}):
         kind: ops.Result = "host" if kinds == {"host"} else "none"
         op = replace(op, result=kind, detaches=kind == "host" and any(s.tensors for s in seen))
+        op = replace(op, reads_data=kind == "host" and any(reads_data(target, call) for call in calls))
         return Decision(check(target, op, ever, notes), notes)
     if not kinds <= {"tensor", "array"} or len(kinds) > 1:
         return Decision(op, [f"results of several kinds: {sorted(kinds)}"])
@@ -1435,11 +1483,16 @@ def decide(target: Target) -> Decision:
         op = replace(op, dtype="int")
     elif seen and all(s.dtype in ("same", "bool=", "int=") for s in seen):
         op = replace(op, dtype="same")
+    pairs = [s for s in floats if s.outputs == 2]
+    op = replace(op, second_int=bool(pairs) and all(s.second_int for s in pairs))
+    op = replace(op, **_memory_facts(op, [s for s in seen if s.call.minimal]))
     flats = [s for s in seen if all(len(shape) <= 2 for shape in _shapes(s.call))] or seen
     fewest = min(len(s.call.args) + len(s.call.kwargs) for s in flats)
     minimal = [s for s in flats if len(s.call.args) + len(s.call.kwargs) == fewest]
     op = replace(op, zero_dim=all(s.zero_dim for s in minimal) and _has_dims(minimal))
     op = replace(op, factory=target.form == "function" and any(not s.tensors for s in seen))
+    plain = [call for call in calls if call.minimal]
+    op = replace(op, default_dtype=op.factory and all(gives_default_dtype(target, call) for call in plain))
     graphs = [g for call in calls if (g := graph(target, call)) is not None]
     attached = [g for g in graphs if g.attached]
     if graphs:
@@ -1527,6 +1580,70 @@ def _sharing(target: Target, seen: list[Seen]) -> dict[str, Any]:
         return {"result": "fresh"}
     of = max(counts, key=lambda position: (counts[position], -position))
     return {"result": "view" if counts[of] == len(seen) else "maybe", "of": of}
+
+
+def _memory_facts(op: Op, seen: list[Seen]) -> dict[str, Any]:
+    """`permutes`, `part`, `layout` and `casts` of an op that returns tensors, from its calls without options."""
+    if op.result == "view":
+        part = any(op.of in s.fewer for s in seen)
+        return {"part": part, "permutes": not part and any(op.of in s.permuted for s in seen)}
+    if op.result != "maybe":
+        return {}
+    dense = [op.of in s.shared for s in seen if op.of in s.contiguous]
+    # The layouts that have more than strides to them ("negative") would say what `resolve_neg` does.
+    others = [op.of in s.shared for s in seen if op.of in s.scattered and s.layout in LAYOUTS]
+    layout = op.dtype == "same" and bool(dense) and all(dense) and not all(others)
+    # A call that passes more than the tensor may pass its dtype.
+    exact = {s.exact if len(s.call.args) + len(s.call.kwargs) == 1 else "" for s in seen}
+    kept = {s.dtype in ("same", "bool=", "int=") for s in seen}
+    return {"layout": layout, "casts": exact.pop() if len(exact) == 1 and len(kept) == 2 else ""}
+
+
+def reads_data(target: Target, call: Call) -> bool:
+    """Whether other elements in the same tensors, at the same addresses, change the Python value that comes back."""
+    import torch
+
+    for layout in ("plain", "int", "complex", "double"):
+        inputs = Inputs(layout)
+        ran = run(target, call, inputs)
+        if ran is None:
+            continue
+        given = [t for value in (*ran.args, *ran.kwargs.values()) for t in flat(value) if isinstance(t, torch.Tensor)]
+        dense = [t for t in given if _is_strided(t) and not t.is_quantized]
+        answers = []
+        # All zeros, all ones, then a one in each argument by itself: `equal` says True, True, False.
+        for values in ([0] * len(dense), [1] * len(dense), *([int(t is o) for t in dense] for o in dense)):
+            try:
+                with torch.no_grad():
+                    for tensor, value in zip(dense, values, strict=True):
+                        tensor.fill_(value)
+                answers.append(target.call(*ran.args, **ran.kwargs))
+            except Exception:
+                continue
+        if any(answer != answers[0] for answer in answers):
+            return True
+    return False
+
+
+def gives_default_dtype(target: Target, call: Call) -> bool:
+    """Whether the result has the default dtype, and changes with it though the arguments stay."""
+    import torch
+
+    inputs = Inputs("plain")
+    before = torch.get_default_dtype()
+    try:
+        args = [resolve(value, inputs) for value in call.args]
+        kwargs = {name: resolve(value, inputs) for name, value in call.kwargs}
+        for dtype in (torch.float32, torch.float64):
+            torch.set_default_dtype(dtype)
+            outputs = flat(target.call(*args, **kwargs))
+            if not outputs or any(o.dtype != dtype for o in outputs):
+                return False
+    except Exception:
+        return False
+    finally:
+        torch.set_default_dtype(before)
+    return True
 
 
 def _check_formulas(target: Target, op: Op, ever: bool) -> None:

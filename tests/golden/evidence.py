@@ -95,9 +95,9 @@ def a_mask_speaks_for_its_own_statement(x):
     return old
 
 
-def the_write_is_no_evidence_of_itself(x):
+def the_write_is_little_evidence_of_itself(x):
     old = x
-    x.add_(1)  # fact: StaleRead reader=old writer=x op=add_ link=alias | -evidence
+    x.add_(1)  # fact: StaleRead reader=old writer=x op=add_ link=alias | evidence=1
     return old
 
 
