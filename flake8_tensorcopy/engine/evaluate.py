@@ -113,7 +113,7 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
                 kind = DETACH if op.detaches else VIEW
                 if kind == DETACH and obj.kind == "unknown":
                     run.note(Value((ref,)), 1)
-                return Value((ref.derive(Link(kind, attr, node, permuted=attr in ("T", "H", "mT", "mH"))),))
+                return Value((ref.derive(Link(kind, attr, node, permuted=op.permutes)),))
             if op.result in ("host", "none", "other"):
                 if attr in ("shape", "ndim", "dtype", "device", "itemsize", "nbytes", "requires_grad", "is_cuda"):
                     return NUMBER
@@ -356,8 +356,6 @@ def each_item(run: Run, container: Obj, key: str, joined: Value) -> Value:
 
 
 # ----- arithmetic
-
-_PERMUTERS = frozenset({"t", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "adjoint", "T"})
 
 
 def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:

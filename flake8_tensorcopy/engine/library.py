@@ -12,21 +12,6 @@ TENSOR_ONLY = frozenset(
     "detach contiguous masked_fill requires_grad_ retain_grad index_select gather masked_select".split()
 )
 
-# Layout ops that may return their argument: on something out of memory order they copy.
-LAYOUT = frozenset({"reshape", "flatten", "ravel", "contiguous", "reshape_as"})
-PERMUTES = frozenset({"t", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "adjoint"})
-# Views of a part of the tensor.
-PARTS = frozenset({"narrow", "select", "diagonal", "unfold", "split", "chunk", "unbind", "tensor_split"})
-
-# Ops with a Python result that look at the elements, not only at shape, dtype and device.
-READS_DATA = frozenset({"item", "tolist", "equal", "allclose", "is_nonzero"})
-
-# Factories whose dtype is the default one, whatever they are given.
-FROM_SIZES = frozenset("zeros ones empty rand randn eye linspace".split())
-
-# Ops that return (values, indices).
-WITH_INDICES = frozenset("topk sort max min mode median kthvalue cummax cummin".split())
-
 MODULE_METHODS = frozenset(
     "state_dict load_state_dict parameters named_parameters buffers named_buffers zero_grad train eval "
     "register_buffer register_parameter add_module register_module".split()
@@ -37,9 +22,6 @@ MODULE_SELF = frozenset(
 )
 CONTAINER_METHODS = frozenset(
     "append appendleft extend insert items values keys copy get pop setdefault update clear popitem".split()
-)
-SEVERAL_OUTPUTS = frozenset(
-    f"torch.nn.{name}" for name in "RNN LSTM GRU LSTMCell MultiheadAttention AdaptiveLogSoftmaxWithLoss".split()
 )
 
 # Context managers that are there to watch what happens inside.

@@ -175,7 +175,7 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     for value in args.values:
         run.note(value, 2)
     args.use(run, "operand")
-    several = module.cls in library.SEVERAL_OUTPUTS
+    several = op is not None and op.many != 1
     result = fresh(run, node, "unknown" if several else "tensor", module.cls)
     result.refs[0].obj.graph = True if run.now.grad else (False if run.now.grad is False else None)
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import (
     container,
@@ -140,7 +140,7 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
             or all(_is_minus_one(item) for item in sizes)
             or (short == "reshape" and len(sizes) == 1 and isinstance(sizes[0], (ast.BinOp, ast.Constant)))
         )
-        if op.result == "maybe" and short in library.LAYOUT and (expanded or (permuted and flattens)):
+        if op.layout and (expanded or (permuted and flattens)):
             # Out of memory order, so the layout op has to copy.
             out.extend(copy_of(run, node, ref, short).refs)
             continue
@@ -164,20 +164,19 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
             kind,
             short,
             node,
-            key=part_key(run, short, node, receiver_first),
+            key=part_key(run, op, short, node, receiver_first),
             overlap=overlap,
-            permuted=short in library.PERMUTES,
+            permuted=op.permutes,
         )
         link.dtype = _target_dtype(run, short, node) if kind == MAYBE else ""
         out.append(ref.derive(link))
     return Value(tuple(out))
 
 
-# Methods and dtype names, to the dtype that they give.
+# The names of dtypes in torch, to one name each.
 DTYPES = {
     **{name: name for name in "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 bool".split()},
-    **{"half": "float16", "float": "float32", "double": "float64", "cfloat": "complex64", "cdouble": "complex128"},
-    **{"char": "int8", "short": "int16", "int": "int32", "long": "int64", "byte": "uint8"},
+    **{"half": "float16", "float": "float32", "double": "float64", "short": "int16", "int": "int32", "long": "int64"},
 }
 
 
@@ -192,8 +191,9 @@ def _casts(run: Run, ref: Ref, short: str, node: ast.Call) -> bool:
 
 def _target_dtype(run: Run, short: str, node: ast.Call) -> str:
     """The dtype that a conversion asks for, or nothing."""
-    if short in DTYPES:
-        return DTYPES[short]
+    op = ops.method(short)
+    if op is not None and op.casts:
+        return op.casts
     if short in ("to", "type"):
         for item in (*node.args, *(keyword.value for keyword in node.keywords)):
             name = is_imported(run, item)
@@ -215,9 +215,9 @@ def dtype_of(ref: Ref) -> str:
     return ref.obj.dtype
 
 
-def part_key(run: Run, short: str, node: ast.Call, first: int) -> object:
+def part_key(run: Run, op: Op, short: str, node: ast.Call, first: int) -> object:
     """For an op that views a part: which one."""
-    if short not in library.PARTS:
+    if not op.part:
         return None
     texts = tuple(run.text(item) for item in node.args[first:])
     versions = tuple((name, run.now.version.get(name, 0)) for item in node.args[first:] for name in run.names_in(item))
@@ -302,7 +302,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         items: list[tuple[str, ast.expr, Value]] = []
         for position in range(op.many):
             one = fresh(run, node, kind, short, *tensors[:1])
-            one.refs[0].obj.dtype = "int" if position == 1 and short in library.WITH_INDICES else ""
+            one.refs[0].obj.dtype = "int" if position == 1 and op.second_int else ""
             items.append((f"[{position}]", node, one))
         return container(run, node, "tuple", items)
     if op.many == -1:
@@ -373,7 +373,7 @@ def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
     if short in ("randperm", "randint"):
         return "int64"
     # Made from sizes alone: the default dtype.
-    return "float32" if short in library.FROM_SIZES else ""
+    return "float32" if op.default_dtype else ""
 
 
 def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: Args, func: ast.Attribute) -> Value:
@@ -424,7 +424,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         return share(run, node, op, name, one, args, receiver_first=0)
     if op.result == "array" and op.of == 0:
         return Value((ref.derive(Link(NUMPY, name, node)),))
-    if op.result != "host" or name in library.READS_DATA:
+    if op.result != "host" or op.reads_data:
         run.use(one, func.value, role)
     reduced_on_host(run, node, ref, name, op)
     if name == "clone":

@@ -47,7 +47,7 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             site=call,
             receiver=run.short(call.func.value),
             op=name,
-            moves=op.result == "maybe" and name not in library.LAYOUT - {"contiguous"},
+            moves=op.result == "maybe" and (not op.layout or name == "contiguous"),
             twin=ops.method(name + "_") is not None,
             views=op.result == "view",
             evidence=max(strict, own),

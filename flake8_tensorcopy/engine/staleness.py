@@ -111,6 +111,8 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         and other.ref.place is not None
         and other.ref.place.name != place.name
         and not (use.role == "iterate" and place.origin == "store")
+        # Beside an item: another plain name for it, not what was computed from it.
+        and (place.origin != "item" or all(link.kind == ALIAS for link in other.ref.chain[start:]))
         and (other.node is not use.node or other.role == "item")
         and other.role != "bind"
         and (write in other.ref.seen or other.ref.place is writer)
