@@ -101,7 +101,11 @@ def _shared_by_mistake(fact: StaleRead) -> bool:
     if fact.reader_derived:
         return intended or ("data" not in fact.links and not fact.parameter and fact.reader_origin == "name")
     # Through `.data` of a parameter (initialisation, clipping, averaging) the write is the point.
-    return not fact.parameter and fact.reader_origin not in ("attribute", "item") and (intended or fact.writer_used)
+    return (
+        not fact.parameter
+        and fact.reader_origin not in ("attribute", "item")
+        and (intended or fact.writer_used or "data" not in fact.links)
+    )
 
 
 RULE = Rule(

@@ -85,6 +85,13 @@ def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
         if fact.call != "state_dict" or fact.role == "logged":
             continue
         passed = "".join(f", and `{op}` does not copy the tensors" for op in fact.copies[:1])
+        if fact.method:
+            message = (
+                f"`{fact.reader}` is no snapshot: `state_dict()` holds the live tensors of `{fact.module}`{passed}; "
+                f"what `{fact.method}` loads back on line {region.line(fact.read)} has changed with them"
+            )
+            yield Finding(region.span(fact.site), "TSC112", message, fact.steps(region))
+            continue
         message = (
             f"`{fact.reader}` is no snapshot: `state_dict()` holds the live tensors of `{fact.module}`{passed}; "
             f"`{fact.change}` on line {region.line(fact.changed)} changes them before line {region.line(fact.read)} "

@@ -22,6 +22,7 @@ from flake8_tensorcopy.engine.facts import (
     LostWrite,
     ReboundData,
     StaleRead,
+    StaleSnapshot,
 )
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
@@ -176,12 +177,48 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         place = Place(name, run.stmt, root=obj.key, origin="attribute", loop=run.loop)
         held = run.bound(value, place, source)
         run.now.set_field(obj, key, held)
+        _kept_for_later(run, target, held, name)
         for item in held.refs:
             if not item.obj.key:
                 item.obj.key = name
         leaf_rebound(run, target, obj, before, value, source, name)
     if not base.refs:
         run.use(value, source, "store")
+
+
+def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) -> None:
+    """A live state_dict kept on self, which another method of a class that trains loads back into the same module."""
+    cls = run.function.cls
+    if cls is None or not any("backward" in method.calls for method in cls.methods.values()):
+        return
+    if not isinstance(target.value, ast.Name) or target.value.id != "self":
+        return
+    for ref in value.refs:
+        for held in run.now.fields(ref.obj).values() if ref.obj.kind == "dict" else ():
+            for inner in held.refs:
+                if inner.place is not None and inner.place.origin in ("item", "store"):
+                    inner.place.root = name
+                link = next((link for link in inner.chain if link.kind == SNAPSHOT), None)
+                if link is None:
+                    continue
+                for method, node in cls.restores.get(target.attr, ()):
+                    into = node.func.value if isinstance(node.func, ast.Attribute) else node
+                    if method != run.function.name and run.text(into) == inner.obj.key:
+                        run.fact(
+                            StaleSnapshot(
+                                site=link.node,
+                                reader=name,
+                                module=inner.obj.key,
+                                call=link.op,
+                                changed=node,
+                                change="training",
+                                read=node,
+                                copies=tuple(one.op for one in inner.chain if one is not link and one.op != "="),
+                                stored=True,
+                                role="argument",
+                                method=method,
+                            )
+                        )
 
 
 def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, source: ast.expr) -> None:

@@ -180,7 +180,7 @@ def index_kind(run: Run, node: ast.expr) -> str:
         made = ops.method(obj.made)
         if made is not None and made.zero_dim and not obj.zero_dim and obj.dtype != "bool":
             return UNKNOWN_INDEX  # reduced over a dimension: of one row it is a single number
-        if obj.made == "compare" and not value.refs[0].chain:
+        if obj.made in ("compare", "&", "|", "~") and obj.dtype == "bool" and not value.refs[0].chain:
             return ADVANCED  # `x[x > 0]`, whatever x is: with True and False, too, an index copies
         if obj.kind == "array" and obj.owner != "item":
             return ADVANCED

@@ -203,8 +203,12 @@ class StaleSnapshot(Fact):
     copies: tuple[str, ...]  # what was taken for a copy on the way: `.copy()`, `detach`, `cpu`
     stored: bool
     role: str
+    method: str = ""  # another method of the class, which loads it back
 
     def steps(self, region: Region) -> tuple[Step, ...]:
+        if self.method:
+            kept = region.step(self.site, f"`{self.reader}` holds the live tensors of `{self.module}`")
+            return (kept, region.step(self.read, f"`{self.method}` loads it back"))
         return (
             region.step(self.site, f"`{self.reader}` holds the live tensors of `{self.module}`"),
             region.step(self.changed, f"`{self.change}` changes them"),

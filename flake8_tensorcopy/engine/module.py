@@ -54,6 +54,15 @@ class Module:
         self.runs[function] = done
         return done
 
+    def describe_global(self, name: str, made: Obj) -> None:
+        """What the module's own statements say of a name that a function uses."""
+        if name not in self.survey.body.stores:
+            return
+        run = self.run_of(self.survey.body)
+        value = run.state.env.get(name) if run is not None and run.state is not None else None
+        if value is not None and value.obj is not None:
+            copy_facts(value.obj, made)
+
     def method(self, cls: Class, name: str) -> Function | None:
         """The method as Python would find it among the classes of this file."""
         pending, seen = [cls], set()

@@ -8,6 +8,7 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
+    evaluate,
     fresh,
 )
 from flake8_tensorcopy.engine.operations import in_place
@@ -85,6 +86,10 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     obj = Obj("module", "fresh", node, made="torch.nn.Sequential", cls="torch.nn.Sequential")
     if args.values and not args.spread and not any(value.kind == "dict" for value in args.values):
         obj.data = ("layers", list(args.values))
+    match node.args:
+        case [ast.Call(args=[ast.List(elts=pairs)])] if all(isinstance(pair, ast.Tuple) for pair in pairs):
+            # `Sequential(OrderedDict([("act", nn.ReLU()), ..]))`
+            obj.data = ("layers", [evaluate(run, pair.elts[-1]) for pair in pairs if isinstance(pair, ast.Tuple)])
     return Value((Ref(obj),))
 
 

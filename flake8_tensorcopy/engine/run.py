@@ -148,6 +148,7 @@ class Run:
         known = self._globals.get(name)
         if known is None:
             obj = Obj("unknown", "global", key=name)
+            self.module.describe_global(name, obj)
             known = self._globals[name] = Value((Ref(obj, (), Place(name, None, origin="global")),))
         return known
 

@@ -80,6 +80,7 @@ class Class:
     bases: list[ast.expr]
     methods: dict[str, Function] = field(default_factory=dict)
     assigns: dict[str, set[str]] = field(default_factory=dict)  # attribute -> methods that assign it
+    restores: dict[str, list[tuple[str, ast.Call]]] = field(default_factory=dict)  # `m.load_state_dict(self.attr)`
     annotations: dict[str, ast.expr] = field(default_factory=dict)  # of its body: dataclass fields
 
 
@@ -222,6 +223,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             case ast.Constant():
                 continue
             case ast.Call():
+                if cls is not None:
+                    _restore(cls, owner, node)
                 called = ""
                 if isinstance(node.func, ast.Attribute):
                     called = node.func.attr
@@ -302,6 +305,16 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
     owner.depth = max(owner.depth, deepest)
     if owner.loops & owner.stores:
         owner.features |= LOOP_REBIND
+
+
+def _restore(cls: Class, owner: Function, node: ast.Call) -> None:
+    """Note a method that loads what another one may have kept in an attribute."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="load_state_dict"),
+            args=[ast.Attribute(value=ast.Name(id="self"), attr=name), *_],
+        ):
+            cls.restores.setdefault(name, []).append((owner.name, node))
 
 
 _ATTRIBUTES = {

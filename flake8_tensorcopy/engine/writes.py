@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import (
     JoinedWrite,
     LostWrite,
@@ -150,6 +151,8 @@ def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:
     evidence = max(run.evidence_of(copied, run.stmt), run.evidence(obj, run.stmt))
     if obj.made == "index":
         evidence = max(evidence, 1)
+    elif obj.made in library.TENSOR_ONLY:
+        evidence = max(evidence, 2)
     run.fact(
         LostWrite(
             site=node,
