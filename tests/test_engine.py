@@ -233,7 +233,6 @@ for _ in range(2):
 """
 
 
-@pytest.mark.xfail(strict=False, reason="of two writes that change a snapshot, the first of a set is named")
 def test_the_dump_depends_on_nothing_but_the_text() -> None:
     """Neither on the seed of the hash, which orders sets of strings, nor on addresses, which order sets of objects."""
     joined = "\n\n".join(read(path)[0] for path in sorted(FOLDER.glob("*.py")))

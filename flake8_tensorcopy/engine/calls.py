@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
@@ -111,6 +112,9 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     if name in library.EINOPS:
         return einops_call(run, node, name, args)
     local = name.rsplit(".", 1)[-1]
+    if name.split(".", 1)[0] in sys.stdlib_module_names:
+        unknown_call(run, node, args, local)
+        return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=True)),))
     if name.startswith(("typing.", "math.", "logging.", "warnings.", "os.", "time.")):
         args.use(run, "argument", deep=False)
         return UNKNOWN

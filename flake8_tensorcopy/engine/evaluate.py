@@ -182,7 +182,7 @@ def index_kind(run: Run, node: ast.expr) -> str:
             return UNKNOWN_INDEX  # reduced over a dimension: of one row it is a single number
         if obj.made in ("compare", "&", "|", "~") and obj.dtype == "bool" and not value.refs[0].chain:
             return ADVANCED  # `x[x > 0]`, whatever x is: with True and False, too, an index copies
-        if obj.kind == "array" and obj.owner != "item":
+        if obj.kind == "array" and obj.owner != "item" and not value.refs[0].chain:
             return ADVANCED
         if run.evidence(obj, run.stmt) >= 3 or (obj.dtype == "bool" and run.evidence(obj, run.stmt) >= 1):
             partial = any(
@@ -528,7 +528,7 @@ def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.exp
     """A new container; each item is a binding of its own."""
     obj = Obj(kind, "fresh", node)
     for key, item, value in items:
-        store_item(run, obj, key, value, item, weak=key == "[*]", role="operand")
+        store_item(run, obj, key, value, item, weak=key == "[*]", role="operand", fresh=True)
     return Value((Ref(obj),))
 
 
@@ -541,6 +541,7 @@ def store_item(
     weak: bool,
     site: ast.AST | None = None,
     role: str = "store",
+    fresh: bool = False,
 ) -> None:
     """Put a value into a slot; `weak` keeps what was there as an alternative."""
     name = f"{obj.key}{key}" if obj.key else "the item"
@@ -553,7 +554,10 @@ def store_item(
         before = run.now.fields(obj).get(key)
         if before is not None:
             held = join_values(before, held)
-    run.now.set_field(obj, key, held)
+    if fresh:
+        run.now.heap.setdefault(obj, {})[key] = held  # made by this expression: no other state has it
+    else:
+        run.now.set_field(obj, key, held)
 
 
 def _sequence(run: Run, node: ast.Tuple | ast.List | ast.Set) -> Value:

@@ -107,16 +107,10 @@ def _bind_parameters(run: Run, node: FunctionNode) -> None:
 
 def _inner_function(run: Run, node: FunctionNode) -> None:
     """A nested function, as a run of its own whose free names are unknown."""
-    from flake8_tensorcopy.engine.source import Function as Made
-
-    function = Made(node.name, node)
-    function.inner = [
-        item
-        for statement in node.body
-        for item in ast.walk(statement)
-        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-    ]
-    inner = run_function(run.module, function)
+    function = run.module.nested(node)
+    inner = run.module.runs.get(function)
+    if inner is None:
+        inner = run.module.runs[function] = run_function(run.module, function)
     for mark, fact in inner.facts.items():
         run.facts.setdefault(mark, fact)
 
@@ -435,7 +429,7 @@ def _delete(run: Run, node: ast.Delete) -> None:
 
 def _function(run: Run, node: FunctionNode) -> None:
     """A nested function: known by its node when it is called."""
-    function = Function(node.name, node)
+    function = run.module.nested(node)
     run.now.bind(node.name, Value((Ref(Obj("function", "fresh", node, key=node.name, data=function)),)))
 
 

@@ -43,7 +43,8 @@ NUMPY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize
 EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 
 _TRAIN = re.compile(
-    r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e)(_|$)|^update_(weights|param|model|policy|actor|critic|network)"
+    r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e)(_|$)"
+    r"|^update_(weights|param|model|policy|actor|critic|network)"
 )
 _NOT_TRAIN = re.compile(
     r"(set|is|get|make|build|create|load|save|log|test|eval)_|_(config|args|loader|data|set|mode|metrics?)"

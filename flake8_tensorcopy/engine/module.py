@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
 
 MAX_CALL_DEPTH = 5
+MAX_BASES = 30
 
 MODULE_BASES = frozenset({"torch.nn.Module", "pytorch_lightning.LightningModule", "lightning.LightningModule"})
 _NUMBER_TYPES = frozenset({"int", "float", "bool", "complex", "str", "bytes", "torch.dtype", "torch.device"})
@@ -33,6 +34,7 @@ class Module:
         self.runs: dict[Function, Run | None] = {}
         self.depth = 0
         self.train_calls = train_calls
+        self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
 
     # ----- runs of other functions
@@ -53,6 +55,19 @@ class Module:
             self.depth -= 1
         self.runs[function] = done
         return done
+
+    def nested(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
+        """A function inside a function: one object, however often its definition is met."""
+        known = self._nested.get(node)
+        if known is None:
+            known = self._nested[node] = Function(node.name, node)
+            known.inner = [
+                item
+                for statement in node.body
+                for item in ast.walk(statement)
+                if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            ]
+        return known
 
     def describe_global(self, name: str, made: Obj) -> None:
         """What the module's own statements say of a name that a function uses."""
@@ -99,14 +114,16 @@ class Module:
 
     # ----- class tables
 
-    def table(self, cls: Class) -> dict[str, Value]:
+    def table(self, cls: Class, depth: int = 0) -> dict[str, Value]:
         """What `__init__` made of each attribute of the class (its bases' first)."""
         known = self._tables.get(cls)
         if known is not None:
             return known
+        if depth > MAX_BASES:
+            return {}
         self._tables[cls] = table = {}
         for base in reversed(self.local_bases(cls)):
-            table.update(self.table(base))
+            table.update(self.table(base, depth + 1))
         init = cls.methods.get("__init__")
         run = self.run_of(init) if init is not None else None
         if run is None:
@@ -235,7 +252,7 @@ class Module:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = ast.parse(node.value, mode="eval").body
-            except (SyntaxError, ValueError):
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return made
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             sides = [side for side in (node.left, node.right) if not _is_none(side)]
@@ -243,6 +260,8 @@ class Module:
         if isinstance(node, ast.Subscript):
             outer = self._name(node.value)
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if not parts:
+                return made
             if outer in _OPTIONAL:
                 parts = [part for part in parts if not _is_none(part)]
                 return self.from_annotation(parts[0], made) if len(parts) == 1 or "Annotated" in outer else made
@@ -290,7 +309,7 @@ class Module:
     def _name_of_text(self, text: str) -> str:
         try:
             return self._name(ast.parse(text, mode="eval").body)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ""
 
 

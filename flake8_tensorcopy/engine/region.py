@@ -26,7 +26,7 @@ class Unit:
         text = "".join(lines[first - 1 : last])
         # An indented unit stands under a statement of its own; any indentation is right there.
         self.shift = 0
-        if text[:1] in (" ", "\t", "\f"):
+        if text.lstrip("\f")[:1] in (" ", "\t"):
             text = "if True:\n" + text
             self.shift = 1
         wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)

@@ -129,7 +129,10 @@ class Run:
             if isinstance(node, ast.Name):
                 known = node.id
             else:
-                known = ast.unparse(node)
+                try:
+                    known = ast.unparse(node)
+                except ValueError:  # an integer too long to print
+                    known = "..."
             self._texts[node] = known
         return known
 

@@ -265,7 +265,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 else:
                     if owner.name != "__init__":
                         features |= SHARE
-                    if isinstance(node.value, ast.BinOp) or any(t.attr in _TRAINED for t in node.targets):  # type: ignore[attr-defined]
+                    trained = any(isinstance(t, ast.Attribute) and t.attr in _TRAINED for t in node.targets)
+                    if isinstance(node.value, ast.BinOp) or trained:
                         features |= REPLACED
                 if len(node.targets) > 1:
                     features |= SHARE
@@ -290,7 +291,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     if isinstance(target, ast.Attribute):
                         result.deleted.add(target.attr)
                     elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
-                        result.deleted.add(str(target.slice.value))
+                        if isinstance(target.slice.value, str):
+                            result.deleted.add(target.slice.value)
             case ast.Import() | ast.ImportFrom():
                 result.names.add(node)
                 continue

@@ -307,6 +307,8 @@ def exclusive(one: frozenset[Arm], other: frozenset[Arm]) -> bool:
     """Whether the two lie on different arms of one `if`, so that no run passes both."""
     if not one or not other:
         return False
+    if len(one) > len(other):
+        one, other = other, one
     return any(Arm(arm.test, not arm.taken) in other for arm in one)
 
 
