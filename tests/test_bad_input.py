@@ -305,3 +305,29 @@ def test_a_file_nested_too_deeply_in_flake8(tmp_path: Path) -> None:
     assert (run.err, run.exit) == ("", 1)
     assert sorted((line, code) for _, line, _, code in run.places) == [(1, "F401"), (1, "TSC000"), (11, "TSC601")]
     assert "TSC000 not analysed: `f` " in run.out
+
+
+ALIAS = "    b = x\n    x += 1\n    return b - x\n"
+ODD = {
+    "form_feed_before_def": "import torch\n\n\n\fdef f(x: torch.Tensor):\n" + ALIAS,
+    "empty_annotation": "import torch\nfrom typing import Annotated\n\n\n"
+    "def g(m: Annotated[()] = None):\n    return m\n"
+    "\n\ndef f(x: torch.Tensor):\n" + ALIAS,
+    "endless_integer": "import torch\n\n\ndef g(x):\n    x[0x1"
+    + "0" * 4000
+    + "] += 1\n\n\ndef f(x: torch.Tensor):\n"
+    + ALIAS,
+    "deep_hierarchy": "import torch\n\n\nclass A0:\n    pass\n"
+    + "".join(f"\n\nclass A{i}(A{i - 1}):\n    pass\n" for i in range(1, 1101))
+    + "\n\nclass B(A1100):\n    def m(self):\n        b = self.y\n        b += 1\n        return b\n"
+    + "\n\ndef f(x: torch.Tensor):\n"
+    + ALIAS,
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_files_keep_their_findings(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(plugin_module.DEBUG, "1")
+    found = list(findings(ODD[name]))
+    assert [message.split()[0] for _, message in found] == ["TSC101"]
+    assert found[0][0] == ODD[name].count("\n") - 1

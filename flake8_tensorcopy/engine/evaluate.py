@@ -306,7 +306,7 @@ def item_key(run: Run, node: ast.Subscript, kind: str) -> str:
     """The slot of a container that a subscript names; unknown indices are told apart by their text and bindings."""
     index = node.slice
     if isinstance(index, ast.Constant):
-        return f"[{index.value!r}]"
+        return f"[{run.text(index)}]"
     if isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
         return f"[{run.text(index)}]"
     return index_text(run, index)[0]
