@@ -36,9 +36,8 @@ and back; on the CPU `numpy.shares_memory` sees that too.
 
 ## Limits
 
-Silent where equal addresses are used as a fast path (`if a.data_ptr() == b.data_ptr(): return`), and where one
-address is tested for alignment or for zero. Assertion methods (`self.assertNotEqual(a.data_ptr(), b.data_ptr())`)
-are not seen.
+Silent where equal addresses are used as a fast path (`if a.data_ptr() == b.data_ptr(): return`), where the branch
+only copies or picks an implementation, and where one address is tested for alignment or for zero.
 
 ## References
 

@@ -60,6 +60,8 @@ None yet: write `copy.deepcopy(model.state_dict())`, or `{k: v.detach().clone() 
 
 Silent where the state is saved, sent, returned or loaded into another model at once; where its name is bound anew
 before it is read; where it is taken after the last update; and where it is edited, written through or loaded back.
+Across methods, only a state kept on `self` that another method loads back into the same module is reported, in a class
+that trains. An optimizer that was passed in is taken to move every module in sight.
 
 ## References
 
