@@ -96,7 +96,7 @@ def check(facts: list[StaleRead | ReboundData], region: Region) -> Iterator[Find
 
 def _shared_by_mistake(fact: StaleRead) -> bool:
     intended = fact.together or fact.kept or fact.compared
-    if fact.role in ("bind", "test", "logged"):
+    if not fact.consumed:
         return False
     if fact.reader_derived:
         return intended or ("data" not in fact.links and not fact.parameter and fact.reader_origin == "name")

@@ -84,7 +84,7 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
     for fact in facts:
         where = region.span(fact.site)
         match fact:
-            case StaleRead(link="numpy", certain=True) if _matters(fact):
+            case StaleRead(link="numpy", certain=True) if fact.taken_for_copy:
                 source = fact.source or fact.read
                 shares = f"`{region.code(source)}` on line {region.line(source)} shares memory with it"
                 if fact.reader_origin == "store" and fact.bound is not None:
@@ -105,15 +105,6 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
                     "shares its memory"
                 )
                 yield Finding(where, "TSC104", message, fact.steps(region))
-
-
-def _matters(fact: StaleRead) -> bool:
-    if fact.role in ("bind", "test", "logged"):
-        return False
-    # Filling a tensor through its array is meant.
-    if fact.together or fact.kept or fact.compared or fact.reader_derived:
-        return True
-    return fact.writer_used and (fact.owner != "fresh" or fact.role in ("operand", "argument"))
 
 
 RULE = Rule(

@@ -72,7 +72,7 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
     for fact in facts:
         where = region.span(fact.site)
         match fact:
-            case StaleRead(link="maybe", certain=True) if fact.evidence >= 1 and _matters(fact):
+            case StaleRead(link="maybe", certain=True) if fact.evidence >= 1 and fact.taken_for_copy:
                 source = fact.source or fact.read
                 message = (
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` when `{fact.maybe_op}` has nothing "
@@ -86,15 +86,6 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
                     f"has nothing to do ({fact.when})"
                 )
                 yield Finding(where, "TSC105", message, fact.steps(region), preview=True)
-
-
-def _matters(fact: StaleRead) -> bool:
-    if fact.role in ("bind", "test", "logged"):
-        return False
-    # Filling a tensor through a reshaped or moved view that is not used again is common, and meant.
-    if fact.together or fact.kept or fact.compared or fact.reader_derived:
-        return True
-    return fact.writer_used and (fact.owner != "fresh" or fact.role in ("operand", "argument"))
 
 
 RULE = Rule(

@@ -82,7 +82,7 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
     for fact in facts:
         if not fact.activation or fact.link != "alias" or not fact.writer_certain:
             continue
-        if fact.role in ("bind", "test", "logged") or fact.reader_origin == "attribute":
+        if not fact.consumed or fact.reader_origin == "attribute":
             continue
         # What torch.nn or torch.nn.functional is given is a tensor; a method by its name alone is not on one.
         if fact.evidence < (1 if fact.how == "method" else 0):

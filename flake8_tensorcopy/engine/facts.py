@@ -95,6 +95,23 @@ class StaleRead(Fact):
     def when(self) -> str:
         return _when(self.maybe_op)
 
+    @property
+    def consumed(self) -> bool:
+        """The reader is computed with, stored or handed on, not only named, tested or shown."""
+        return self.role not in ("bind", "test", "logged")
+
+    @property
+    def taken_for_copy(self) -> bool:
+        """Both sides live on as if each had memory of its own.
+
+        Filling a tensor through another view of it that is not used again is common, and meant.
+        """
+        if not self.consumed:
+            return False
+        if self.together or self.kept or self.compared or self.reader_derived:
+            return True
+        return self.writer_used and (self.owner != "fresh" or self.role in ("operand", "argument"))
+
     def steps(self, region: Region) -> tuple[Step, ...]:
         """Where the sharing was made, where it was written, where it is read."""
         path = []

@@ -175,7 +175,7 @@ def finish_run(run: Run) -> None:
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:
             host_scalar(run, move, ref, "logged")
     for obj, (target, ref, _) in run.edited.items():
-        if obj not in run.loaded and ref.place is not None and ref.place.name not in run.escaped:
+        if obj not in run.loaded and ref.place is not None:
             run.fact(
                 LostWrite(
                     site=target,

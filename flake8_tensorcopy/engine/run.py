@@ -78,7 +78,6 @@ class Run:
         self.params: list[Obj] = []
         self.rebinds: list[tuple[Obj, str]] = []
         self.closed_over: frozenset[str] = frozenset()
-        self.places: list[tuple[Place, ast.stmt, dict[str, object]]] = []
         self.quiet = 0  # inside a test for an exception
         self.pointer_tests: list[PointerTest] = []
         self.written_here: list[tuple[ast.AST, Value, str]] = []
@@ -94,7 +93,6 @@ class Run:
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
         self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
         self.loaded: set[Obj] = set()
-        self.escaped: set[str] = set()
         self.summary: Summary | None = None
         self.logged: dict[Place, set[str]] = {}  # how each binding was used, for moves to the host
         self.between: dict[tuple[object, ...], tuple[Place, Place, int, Obj]] = {}
