@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from flake8_tensorcopy.engine.facts import (
     DeadRebinding,
@@ -27,20 +28,22 @@ def leaf_candidate(run: Run, place: Place, value: Value, source: ast.expr, name:
         run.leaf_candidates[place] = (run.stmt, name)
 
 
-def _from_gradient(obj: Obj, before: Value | None) -> bool:
-    """Whether a computed value has the gradient of what the name held before among its operands."""
-    held = {ref.obj for ref in before.refs} if before is not None else set()
+def _operands(obj: Obj) -> Iterator[Obj]:
+    """What a value was computed from, itself first."""
     pending = [obj]
     seen: set[Obj] = set()
     while pending and len(seen) < 40:
         one = pending.pop()
-        if one in seen:
-            continue
-        seen.add(one)
-        if one.slot == ".grad" and one.parent in held:
-            return True
-        pending.extend(one.source)
-    return False
+        if one not in seen:
+            seen.add(one)
+            yield one
+            pending.extend(one.source)
+
+
+def _from_gradient(obj: Obj, before: Value | None) -> bool:
+    """Whether a computed value has the gradient of what the name held before among its operands."""
+    held = {ref.obj for ref in before.refs} if before is not None else set()
+    return any(one.slot == ".grad" and one.parent in held for one in _operands(obj))
 
 
 def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place: Place, source: ast.expr) -> None:
@@ -152,14 +155,5 @@ def item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, value
 
 def _from_item_gradient(new: Obj, container: Obj) -> bool:
     """`for k, v in params.items(): params[k] = v - lr * v.grad`."""
-    pending = [new]
-    seen: set[Obj] = set()
-    while pending and len(seen) < 40:
-        one = pending.pop()
-        if one in seen:
-            continue
-        seen.add(one)
-        if one.slot == ".grad" and one.parent is not None and one.parent.parent is container:
-            return True
-        pending.extend(one.source)
-    return False
+    gradients = (one.parent for one in _operands(new) if one.slot == ".grad")
+    return any(owner is not None and owner.parent is container for owner in gradients)
