@@ -88,19 +88,20 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
                 fact.evidence >= 2 and fact.reader_origin in ("name", "argument")
             ):
                 message = (
-                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` where both are one tensor, and "
-                    f"`{fact.reader}` is read on line {region.line(fact.read)}"
+                    f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` where both are one "
+                    f"tensor{fact.cause(region)}, and `{fact.reader}` is read on line {region.line(fact.read)}"
                 )
                 yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
             case JoinedWrite() if fact.evidence >= 1:
                 message = (
-                    f"`{fact.op}` on `{fact.writer}` also changes `{fact.kept}` on the branch where both are one tensor"
+                    f"`{fact.op}` on `{fact.writer}` also changes `{fact.kept}` on the branch where both are one "
+                    f"tensor (bound on line {region.line(fact.bound or fact.site)})"
                 )
                 yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
             case AccumulatedItem() if fact.evidence >= 1:
                 message = (
                     f"`{fact.op}` accumulates into the caller's own tensor: `{fact.writer}` is an element of "
-                    f"`{fact.collection}`, not a copy"
+                    f"`{fact.collection}` since line {region.line(fact.bound or fact.site)}, not a copy"
                 )
                 yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
 

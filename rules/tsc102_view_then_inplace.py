@@ -97,8 +97,8 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
                 fact.compared or (fact.together and fact.role in ("operand", "return"))
             ):
                 message = (
-                    f"{fact.verb} on `{fact.writer}`, a view of `{fact.reader}`, changes `{fact.reader}` itself, "
-                    f"which is read on line {line} as the value before"
+                    f"{fact.verb} on `{fact.writer}`, a view of `{fact.reader}`{fact.cause(region)}, changes "
+                    f"`{fact.reader}` itself, which is read on line {line} as the value before"
                 )
                 yield Finding(where, "TSC102", message, fact.steps(region), preview=True)
 

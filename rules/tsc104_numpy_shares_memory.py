@@ -102,7 +102,7 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
             case SharedWrite(link="numpy", owner="argument", certain=True):
                 message = (
                     f"{fact.verb} on `{fact.writer}` changes the caller's `{fact.owner_name}`: `{fact.links[-1]}` "
-                    "shares its memory"
+                    f"shares its memory{fact.cause(region)}"
                 )
                 yield Finding(where, "TSC104", message, fact.steps(region))
 

@@ -83,7 +83,7 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
             case SharedWrite(link="maybe", owner="argument", certain=True) if fact.evidence >= 1:
                 message = (
                     f"{fact.verb} on `{fact.writer}` changes the caller's `{fact.owner_name}` when `{fact.maybe_op}` "
-                    f"has nothing to do ({fact.when})"
+                    f"has nothing to do ({fact.when}){fact.cause(region)}"
                 )
                 yield Finding(where, "TSC105", message, fact.steps(region), preview=True)
 

@@ -87,7 +87,7 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
         # What torch.nn or torch.nn.functional is given is a tensor; a method by its name alone is not on one.
         if fact.evidence < (1 if fact.how == "method" else 0):
             continue
-        kept = f"`{fact.reader}`"
+        kept = f"`{fact.reader}`{fact.cause(region)}"
         if fact.reader_origin == "store" and fact.bound is not None:
             kept = f"what line {region.line(fact.bound)} stored"
         message = (

@@ -32,6 +32,11 @@ def _verb(op: str, how: str, inner: ast.AST | None) -> str:
     return f"in-place `{op}`"
 
 
+def _cause(node: ast.AST | None, region: Region) -> str:
+    """A piece of code with its line, as messages append it."""
+    return "" if node is None else f" (`{region.code(node)}` on line {region.line(node)})"
+
+
 def _when(op: str) -> str:
     """Under which condition a conversion returns its argument."""
     if op in ("cpu", "cuda", "to", "type", "type_as"):
@@ -95,6 +100,10 @@ class StaleRead(Fact):
     def when(self) -> str:
         return _when(self.maybe_op)
 
+    def cause(self, region: Region) -> str:
+        """The code that made the two share, with its line; empty where nothing in the function did."""
+        return _cause(self.binding or self.source, region)
+
     @property
     def consumed(self) -> bool:
         """The reader is computed with, stored or handed on, not only named, tested or shown."""
@@ -147,6 +156,10 @@ class SharedWrite(Fact):
     @property
     def when(self) -> str:
         return _when(self.maybe_op)
+
+    def cause(self, region: Region) -> str:
+        """The conversion that shares, with its line."""
+        return _cause(self.source, region)
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         path = []

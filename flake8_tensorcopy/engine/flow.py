@@ -326,7 +326,6 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
     quiet = 0
     for item in node.items:
         value = evaluate(run, item.context_expr)
-        run.now.grad = grad if run.now.grad is None else run.now.grad
         mode = grad_mode(run, item.context_expr)
         if mode is not None:
             run.now.grad = mode == "on" if mode != "unknown" else None
