@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -30,6 +32,13 @@ def _load(path: Path) -> Rule:
     if not isinstance(rule, Rule) or not path.stem.startswith(f"{rule.code.lower()}_"):
         raise ImportError(f"{path}: RULE must be a Rule whose code begins the file's name")
     return rule
+
+
+def near_match(text: str, names: Iterable[str]) -> str:
+    """The end of a sentence that refuses `text`: "; did you mean 'x'?", or nothing if no name is like it."""
+    known = list(names)
+    near = difflib.get_close_matches(text, known, 1) or difflib.get_close_matches(text.upper(), known, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 @cache

@@ -18,6 +18,8 @@ from flake8_tensorcopy.engine.model import Rule
 from flake8_tensorcopy.lint import lint
 from flake8_tensorcopy.plugin import Plugin
 from flake8_tensorcopy.registry import rules, shipped
+from flake8_tensorcopy.verify import tables
+from flake8_tensorcopy.verify.fixtures import load_all
 from tests.conftest import ROOT, run_flake8
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -76,7 +78,8 @@ def test_a_rule_has_fixtures_with_and_without_the_bug(rule: Rule) -> None:
 
 
 def test_every_folder_of_fixtures_belongs_to_a_rule() -> None:
-    assert {path.name for path in shipped("fixtures").iterdir() if path.name != "__pycache__"} == set(rules())
+    folders = {path.name for path in shipped("fixtures").iterdir() if path.name != "__pycache__"}
+    assert folders == {"tables", *rules()}
 
 
 @EVERY_RULE
@@ -173,6 +176,27 @@ def test_files_in_the_documents_exist(name: str) -> None:
     mentioned = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|cfg))`", text))
     named = {path for path in mentioned if "NNN" not in path}
     assert named and {path for path in named if not (ROOT / path).exists()} == set()
+
+
+def test_the_tables_are_those_that_are_executed() -> None:
+    executed = [tables.of(fixture).text for fixture in load_all(shipped("fixtures"), "tables")]
+    shown = re.findall(r"(?:^\|.*\n)+", section("What copies, and what does not"), re.MULTILINE)
+    assert [table.rstrip("\n") for table in shown] == executed
+
+
+@pytest.mark.torch
+def test_the_shown_verification_is_what_the_command_prints() -> None:
+    name, *arguments = shlex.split(block("How findings are verified", "sh"))
+    assert name == ".venv/bin/tensorcopy"
+    run = subprocess.run(
+        [sys.executable, "-m", "flake8_tensorcopy.cli", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == block("How findings are verified", "text")
 
 
 @pytest.mark.torch

@@ -13,18 +13,17 @@ from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options
 from flake8_tensorcopy.engine.model import Finding
 from flake8_tensorcopy.lint import lint
-from flake8_tensorcopy.verify.harness import Fixture, FixtureError, Mark, load, load_all, pair, run
+from flake8_tensorcopy.verify.devices import DEVICES
+from flake8_tensorcopy.verify.fixtures import CLAIMS, Fixture, FixtureError, Mark, load, load_all, pair
+from flake8_tensorcopy.verify.probes import PROBES, Outcome, addresses, measure, overlap, share_storage
 
 FOLDER = registry.shipped("fixtures")
 FIXTURES = load_all(FOLDER)
+TABLES = load_all(FOLDER, "tables")
 BY_RULE = {code: [f for f in FIXTURES if f.rule == code] for code in sorted({f.rule for f in FIXTURES})}
 
 
-def label(fixture: Fixture) -> str:
-    return f"{fixture.rule}/{fixture.path.stem}"
-
-
-each_fixture = pytest.mark.parametrize("fixture", FIXTURES, ids=label)
+each_fixture = pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.label)
 
 
 # The linter against the marks.
@@ -137,18 +136,27 @@ def test_a_good_function_reaches_no_function_with_a_marked_line(fixture: Fixture
 
 # The claims, in torch.
 
-FUNCTIONS = [(fixture, name) for fixture in FIXTURES for name in fixture.functions]
+MEASURED = [
+    pytest.param(fixture, name, device, id=f"{fixture.label}-{name}-{device}")
+    for fixture in [*FIXTURES, *TABLES]
+    for name in fixture.functions
+    for device in ("cpu", "sim")
+    if not (device == "sim" and fixture.host_only) and (device == "sim" or fixture.claim != "transfers")
+]
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("fixture", "name"), FUNCTIONS, ids=[f"{label(f)}-{name}" for f, name in FUNCTIONS])
-def test_torch_confirms_the_claim(fixture: Fixture, name: str) -> None:
-    pytest.importorskip("torch")
-    outcome = run(fixture, name)
+@pytest.mark.parametrize(("fixture", "name", "device"), MEASURED)
+def test_torch_confirms_the_claim(fixture: Fixture, name: str, device: str) -> None:
+    outcome = measure(fixture, name, DEVICES[device]())
     assert outcome.confirmed, outcome.measured
 
 
-# The harness against wrong fixtures: each function takes the wrong side, and is refuted.
+def test_every_claim_has_its_probe() -> None:
+    assert tuple(PROBES) == CLAIMS
+
+
+# The probes against wrong fixtures: each function takes the wrong side, and is refuted.
 
 WRONG = {
     "values": """
@@ -227,6 +235,52 @@ WRONG = {
 
         def good_other_value():
             return torch.zeros(2, requires_grad=True).detach().clone()
+
+        def bad_total_of_numbers():
+            weight, total = torch.ones(2, requires_grad=True), 0.0
+            for _ in range(3):
+                total += weight.pow(2).sum().item()
+            return total
+
+        def good_total_of_numbers():
+            weight, total = torch.ones(2, requires_grad=True), 0.0
+            for _ in range(3):
+                total += weight.pow(2).sum()
+            return total
+        """,
+    "gradients": """
+        def bad_reached():
+            weight = torch.ones(2, requires_grad=True)
+            return (weight * 3.0).sum(), [weight], [torch.full((2,), 3.0)]
+
+        def good_cut():
+            weight = torch.ones(2, requires_grad=True)
+            return (weight.detach() * 3.0).sum() + (weight * 0).sum(), [weight], [torch.full((2,), 3.0)]
+
+        def good_none():
+            weight = torch.ones(2, requires_grad=True)
+            return weight.detach().sum(), [weight], [torch.ones(2)]
+
+        def bad_other_meaning():
+            weight = torch.ones(2, requires_grad=True)
+            return weight.detach().sum(), [weight], [torch.ones(2)]
+
+        def good_other_meaning():
+            weight = torch.ones(2, requires_grad=True)
+            return (weight * 2.0).sum(), [weight], [torch.full((2,), 2.0)]
+        """,
+    "memory": """
+        def bad_rows():
+            return torch.ones(8).expand(64, 8).sum().item()
+
+        def good_rows():
+            return torch.ones(8).repeat(64, 1).sum().item()
+
+        def bad_same():
+            return torch.ones(64).sum().item()
+
+        def good_same():
+            return torch.ones(64).sum().item()
         """,
     "transfers": """
         def bad_read():
@@ -250,6 +304,11 @@ WRONG = {
 }
 
 
+def run(fixture: Fixture, name: str) -> Outcome:
+    """Where the claim can be measured at all: transfers need a device."""
+    return measure(fixture, name, DEVICES["sim" if fixture.claim == "transfers" else "cpu"]())
+
+
 def write(folder: Path, claim: str, body: str) -> Fixture:
     text = f"import torch\n\nCLAIM = {claim!r}\n" + "".join(line[8:] or "\n" for line in body.splitlines(keepends=True))
     path = folder / "TSC101" / f"{claim}.py"
@@ -261,10 +320,65 @@ def write(folder: Path, claim: str, body: str) -> Fixture:
 @pytest.mark.torch
 @pytest.mark.parametrize("claim", WRONG)
 def test_a_function_on_the_wrong_side_is_refuted(claim: str, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     fixture = write(tmp_path, claim, WRONG[claim])
     refuted = [name for name in fixture.functions if not run(fixture, name).confirmed]
     assert refuted == list(fixture.functions)
+
+
+# Claims of which no rule has a fixture: the right side must be confirmed.
+RIGHT = {
+    "gradients": """
+        def bad_cut():
+            weight, bias = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+            return (weight.detach() * 3.0 + bias).sum(), [weight, bias], [torch.full((2,), 3.0), torch.ones(2)]
+
+        def good_cut():
+            weight, bias = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+            return (weight * 3.0 + bias).sum(), [weight, bias], [torch.full((2,), 3.0), torch.ones(2)]
+
+        def bad_rewritten():
+            weight = torch.ones(2, requires_grad=True)
+            scores = weight * 2.0
+            loss = scores.pow(2).sum()
+            scores.data.fill_(5.0)
+            return loss, [weight], [torch.full((2,), 8.0)]
+
+        def good_rewritten():
+            weight = torch.ones(2, requires_grad=True)
+            scores = weight * 2.0
+            loss = scores.pow(2).sum()
+            return loss, [weight], [torch.full((2,), 8.0)]
+
+        def good_no_gradient_meant():
+            weight, other = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+            return weight.sum(), [weight, other], [torch.ones(2), None]
+        """,
+    "memory": """
+        def bad_rows():
+            return torch.ones(8).repeat(64, 1).sum().item()
+
+        def good_rows():
+            return torch.ones(8).expand(64, 8).sum().item()
+
+        def bad_history():
+            losses = [torch.ones(64).mul(step).sum() for step in range(4)]
+            kept = [torch.ones(64).mul(step) for step in range(4)]
+            return sum(loss.item() for loss in losses) + 0.0 * len(kept)
+
+        def good_history():
+            losses = [torch.ones(64).mul(step).sum() for step in range(4)]
+            return sum(loss.item() for loss in losses)
+        """,
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("claim", RIGHT)
+@pytest.mark.parametrize("device", ["cpu", "sim"])
+def test_a_function_on_the_right_side_is_confirmed(claim: str, device: str, tmp_path: Path) -> None:
+    fixture = write(tmp_path, claim, RIGHT[claim])
+    outcomes = [measure(fixture, name, DEVICES[device]()) for name in fixture.functions]
+    assert [outcome.measured for outcome in outcomes if not outcome.confirmed] == []
 
 
 MISSHAPEN = {
@@ -273,6 +387,8 @@ MISSHAPEN = {
     "a value needs what was meant": ("values", "def bad_alone():\n            return torch.ones(2)\n"),
     "before is no copy": ("trains", "def bad_same(w=torch.ones(2)):\n            return w, w.view(2)\n"),
     "nothing to compare": ("trains", "def bad_none():\n            return [], []\n"),
+    "no leaves": ("gradients", "def bad_loss():\n            return torch.ones(1), [], []\n"),
+    "no memory": ("raises", "def bad_size():\n            return torch.empty(1 << 60, dtype=torch.int8)\n"),
     "two sizes": ("trains", "def bad_sizes():\n            return [torch.ones(1)], []\n"),
 }
 
@@ -280,7 +396,6 @@ MISSHAPEN = {
 @pytest.mark.torch
 @pytest.mark.parametrize("reason", MISSHAPEN)
 def test_a_function_that_cannot_be_measured_is_an_error(reason: str, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     claim, body = MISSHAPEN[reason]
     fixture = write(tmp_path, claim, f"        {body}")
     with pytest.raises(FixtureError):
@@ -289,7 +404,8 @@ def test_a_function_that_cannot_be_measured_is_an_error(reason: str, tmp_path: P
 
 @pytest.mark.torch
 def test_a_fixture_leaves_no_trace_in_torch(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     body = """
         torch.manual_seed(3)
 
@@ -312,7 +428,8 @@ def test_a_fixture_leaves_no_trace_in_torch(tmp_path: Path) -> None:
 
 @pytest.mark.torch
 def test_both_sides_start_from_one_seed(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     body = """
         def good_seeded():
             return torch.rand(3), torch.rand(0).new_tensor([0.5])
@@ -324,12 +441,78 @@ def test_both_sides_start_from_one_seed(tmp_path: Path) -> None:
     assert repr(drawn) in run(fixture, "good_seeded").measured
 
 
+# What the probes measure with.
+
+
+@pytest.mark.torch
+def test_overlap_is_of_elements_and_sharing_of_storages() -> None:
+    import numpy as np
+    import torch
+
+    base = torch.zeros(3, 4)
+    assert overlap(base, base[1:]) == 8
+    assert (overlap(base[:1], base[1:]), share_storage(base[:1], base[1:])) == (0, True)
+    assert overlap(base[:, ::2], base[:, 1::2]) == 0
+    assert overlap(base.t()[1:], base[:, 1]) == 3
+    assert len(addresses(base[0].expand(5, 4))) == 4
+    back = torch.from_numpy(base.numpy()[1:])  # its storage begins in the middle of the other
+    assert (overlap(base, back), share_storage(base, back), base.data_ptr() == back.data_ptr()) == (8, True, False)
+    assert not share_storage(base, base.clone())
+    assert addresses(torch.from_numpy(np.zeros((0, 3)))) == set()
+
+
+@pytest.mark.torch
+def test_memory_is_what_lives_at_once(tmp_path: Path) -> None:
+    body = """
+        def good_in_turn():
+            for _ in range(5):
+                rows = torch.zeros(1000)
+                rows = None
+            return 0
+
+        def good_at_once():
+            kept = [torch.zeros(1000) for _ in range(5)]
+            return len(kept) - 5
+
+        def good_views():
+            rows = torch.zeros(1000)
+            kept = [rows.view(10, 100), rows[1:], rows.expand(7, 1000)]
+            return len(kept) - 3
+
+        def good_nothing():
+            return 0
+        """
+    fixture = write(tmp_path, "memory", body)
+    assert [measure(fixture, name).figures["peak_bytes"] for name in fixture.good] == [4000, 20000, 4000, 0]
+
+
+@pytest.mark.torch
+def test_saved_tensors_count_while_a_node_holds_them(tmp_path: Path) -> None:
+    body = """
+        def good_kept():
+            weight = torch.ones(4, requires_grad=True)
+            return [(weight * weight).sum() for _ in range(3)]
+
+        def good_used():
+            weight = torch.ones(4, requires_grad=True)
+            for _ in range(3):
+                (weight * weight).sum().backward()
+            return weight.grad
+        """
+    fixture = write(tmp_path, "graph", body)
+    assert [measure(fixture, name).figures for name in fixture.good] == [
+        {"nodes": 6, "saved": 6},
+        {"nodes": 0, "saved": 0},
+    ]
+
+
 # Reading marks.
 
 
 def read(folder: Path, *lines: str) -> list[Mark]:
     path = folder / "fixture.py"
-    path.write_text("\n".join(['CLAIM = "values"', *lines, ""]), encoding="utf-8")
+    text = "\n".join(['CLAIM = "values"', *lines, "def good_nothing(): ...", ""])
+    path.write_text(text, encoding="utf-8")
     return list(load(path).marks)
 
 
@@ -359,9 +542,25 @@ def test_a_mark_with_a_slip_is_an_error(comment: str, tmp_path: Path) -> None:
         read(tmp_path, f"a = 1  {comment}")
 
 
-@pytest.mark.parametrize("text", ["", "CLAIM = 'magic'\n", "CLAIM = 'values'\nCLAIM = 'raises'\n"])
-def test_a_fixture_makes_one_claim(text: str, tmp_path: Path) -> None:
+MALFORMED = {
+    "CLAIM": ["", "CLAIM = 'magic'\n", "CLAIM = 'values'\nCLAIM = 'raises'\n"],
+    "DEVICES": [f"CLAIM = 'values'\nDEVICES = {text!r}\n" for text in ("cpu", "host", "host: ", "sim: no")],
+    "no function": ["CLAIM = 'values'\n", "CLAIM = 'table'\ndef bad_row(): ...\n"],
+    "line 1": ["CLAIM = (\n"],
+}
+
+
+@pytest.mark.parametrize(("match", "text"), [(match, text) for match, texts in MALFORMED.items() for text in texts])
+def test_what_is_no_fixture_is_refused(match: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / "fixture.py"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(FixtureError, match="CLAIM"):
+    with pytest.raises(FixtureError, match=match):
         load(path)
+
+
+def test_where_a_claim_holds_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "fixture.py"
+    path.write_text("CLAIM = 'values'\nDEVICES = 'host: arrays lie there'\ndef good_one(): ...\n")
+    assert load(path).host_only == "arrays lie there"
+    with pytest.raises(FixtureError, match=r"none\.py"):
+        load(tmp_path / "none.py")

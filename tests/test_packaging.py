@@ -94,7 +94,7 @@ def test_rules_and_fixtures_are_no_packages_of_their_own() -> None:
 
 
 def test_dependencies_are_few_and_uncapped() -> None:
-    assert PROJECT["project"]["dependencies"] == ["flake8>=7", "libcst>=1.5"]
+    assert PROJECT["project"]["dependencies"] == ["flake8>=7", "libcst>=1.5", "rich>=13"]
     assert PROJECT["project"]["requires-python"] == ">=3.11"
 
 

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
-READS = (
-    torch.Tensor.__bool__,
-    torch.Tensor.__float__,
-    torch.Tensor.__format__,
-    torch.Tensor.__int__,
-    torch.Tensor.__repr__,
-    torch.Tensor.item,
-    torch.Tensor.tolist,
-)
+READS = {"__bool__", "__float__", "__format__", "__int__", "__repr__", "item", "tolist"}  # methods of a tensor
 BACKWARD = (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad)
 
 
@@ -46,13 +40,45 @@ def reachable(value: Any) -> set[Any]:
     return found
 
 
+class Saved:
+    """A tensor that a graph node keeps for backward; it lives as long as the node holds it."""
+
+    __slots__ = ("__weakref__", "tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+
+def _unpacked(saved: Saved) -> Any:
+    return saved.tensor
+
+
 class GraphWatch(TorchFunctionMode):  # type: ignore[misc]
-    """Keeps every autograd node that a call's result shows, and which of them a backward started from."""
+    """Keeps every autograd node that a call's result shows, and which of them a backward started from.
+
+    Tensors that are saved for backward are counted while their nodes hold them, those of its own leaves too.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.recorded: set[Any] = set()
         self.started: set[Any] = set()
+        self._saved: weakref.WeakSet[Saved] = weakref.WeakSet()
+        self._hooks = ExitStack()
+
+    def __enter__(self) -> GraphWatch:
+        super().__enter__()
+        self._hooks.enter_context(torch.autograd.graph.saved_tensors_hooks(self._packed, _unpacked))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._hooks.close()
+        super().__exit__(*exception)
+
+    def _packed(self, tensor: Any) -> Saved:
+        saved = Saved(tensor)
+        self._saved.add(saved)
+        return saved
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -67,45 +93,77 @@ class GraphWatch(TorchFunctionMode):  # type: ignore[misc]
         read = {following for node in self.recorded for following, _ in node.next_functions}
         return len(self.recorded - read - self.started - held)
 
+    def forget(self) -> None:
+        """Lets go of the recorded nodes, so that only the program's own references keep what they saved alive."""
+        self.recorded.clear()
+        self.started.clear()
 
-class TransferWatch(TorchFunctionMode):  # type: ignore[misc]
-    """Takes the CPU for an accelerator whose tensors `cpu()` and `to("cpu")` copy to the host.
+    def saved(self) -> int:
+        """How many tensors nodes keep for backward; meaningful once `forget` was called."""
+        return len(self._saved)
 
-    On a CPU such a call gives its argument back; here it gives a copy, as it does on a device, and the copy and all
-    that is computed from it lie on the host.  Reading elements of a device tensor moves the bytes that are read.
+
+class MemoryWatch(TorchDispatchMode):  # type: ignore[misc]
+    """Counts the bytes of the storages that operations make, from the operation to the last reference to a storage.
+
+    What an operation is given but no operation made was there before, or came from outside torch, and costs nothing.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.bytes = 0
-        self.made: list[tuple[weakref.ref[Any], int]] = []  # host copies, with their number of elements
-        self.used: set[int] = set()  # those that an operation took, by their place in `made`
-        self.host: dict[int, weakref.ref[Any]] = {}  # the tensors that lie on the host, by identity
+        self.peak = 0
+        self._made: dict[int, weakref.ref[Any]] = {}  # storages by address, which is used again once one is freed
+        self._given: dict[int, weakref.ref[Any]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        for storage in _storages([args, kwargs]):
+            if not _alive(self._made, storage):
+                self._given[storage._cdata] = weakref.ref(storage)
+        result = func(*args, **kwargs)
+        for storage in _storages(result):
+            if not _alive(self._given, storage):
+                self._made[storage._cdata] = weakref.ref(storage)
+        living = [storage for known in self._made.values() if (storage := known()) is not None]
+        self.peak = max(self.peak, sum(storage.nbytes() for storage in living))
+        return result
+
+
+def _storages(value: Any) -> list[Any]:
+    return [tensor.untyped_storage() for tensor in tensors(value) if tensor.layout is torch.strided]
+
+
+def _alive(known: dict[int, weakref.ref[Any]], storage: Any) -> bool:
+    reference = known.get(storage._cdata)
+    return reference is not None and reference() is not None
+
+
+class HostCopies(TorchFunctionMode):  # type: ignore[misc]
+    """Watches the tensors that calls bring from a device to the host: does anything come of them?"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: list[tuple[weakref.ref[Any], int]] = []  # host copies, with their number of elements
+        self._used: set[int] = set()  # those that an operation took, by their place in `made`
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        given = list(tensors([args, kwargs]))
         result = func(*args, **kwargs)
-        if _asks_for_the_host(func, args, kwargs) and not self._on_host(args[0]):
-            result = args[0].clone() if result is args[0] else result
-            self.bytes += args[0].nbytes
-            self._put_on_host(result)
-            self.made.append((self.host[id(result)], result.numel()))
-        elif func in READS:
-            self.bytes += sum(tensor.nbytes for tensor in given if not self._on_host(tensor))
-        elif getattr(func, "__name__", "") != "__get__":  # which is a property, such as a shape
-            taken = {id(tensor) for tensor in given if self._on_host(tensor)}
-            self.used |= {place for place, (copy, _) in enumerate(self.made) if id(copy()) in taken}
-            for tensor in tensors(result) if taken else ():
-                self._put_on_host(tensor)
+        name = getattr(func, "__name__", "")
+        if name == "__get__":  # which is a property, such as a shape
+            return result
+        given = list(tensors([args, kwargs]))
+        if name not in READS:
+            taken = {id(tensor) for tensor in given}
+            self._used |= {place for place, (copy, _) in enumerate(self._made) if id(copy()) in taken}
+        if isinstance(result, torch.Tensor) and given and on_host(result) and not any(map(on_host, given)):
+            self._made.append((weakref.ref(result), result.numel()))
         return result
 
-    def _on_host(self, tensor: Any) -> bool:
-        known = self.host.get(id(tensor))
-        return known is not None and known() is tensor  # an identity may be that of a tensor long gone
-
-    def _put_on_host(self, tensor: Any) -> None:
-        self.host[id(tensor)] = weakref.ref(tensor)
+    @property
+    def made(self) -> int:
+        """How many tensors were brought to the host."""
+        return len(self._made)
 
     def idle(self) -> int:
         """How many host copies of one element no operation took and nothing keeps: they were read or shown, if at all.
@@ -113,12 +171,10 @@ class TransferWatch(TorchFunctionMode):  # type: ignore[misc]
         Reading the element on the device moves it too, and makes no tensor.  A copy of more elements has its use even
         if it is only shown: element by element from the device would be a transfer for each.
         """
-        copies = enumerate(self.made)
-        return sum(size == 1 and copy() is None for place, (copy, size) in copies if place not in self.used)
+        copies = enumerate(self._made)
+        return sum(size == 1 and copy() is None for place, (copy, size) in copies if place not in self._used)
 
 
-def _asks_for_the_host(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> bool:
-    if func is torch.Tensor.cpu:
-        return True
-    places = [value for value in (*args[1:], *kwargs.values()) if isinstance(value, str | torch.device)]
-    return func is torch.Tensor.to and any(torch.device(place).type == "cpu" for place in places)
+def on_host(tensor: Any) -> bool:
+    """Does a tensor lie in host memory?"""
+    return bool(tensor.device.type == "cpu")

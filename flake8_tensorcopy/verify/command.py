@@ -1,0 +1,179 @@
+"""`tensorcopy verify`: chooses what to run, runs it, and reports."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from flake8_tensorcopy import registry
+from flake8_tensorcopy.verify import evidence, report, runner
+from flake8_tensorcopy.verify.fixtures import Fixture, FixtureError, load, load_all
+
+CONFIRMED, REFUTED, UNUSABLE = 0, 1, 2
+INSTALL = "python -m pip install 'flake8-tensorcopy[verify]'"
+DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "sim": ("sim",), "all": ("cpu", "sim", "cuda")}
+WIDTH = 160  # of a table that does not go to a terminal
+
+
+class Unusable(Exception):
+    """Nothing can be verified: one sentence that says why."""
+
+
+def verify(options: Namespace) -> int:
+    """Runs the command; returns its exit status.
+
+    0: everything is confirmed or skipped; 1: something is refuted or could not be measured; 2: nothing could be run.
+    """
+    try:
+        return _verify(options)
+    except (Unusable, FixtureError) as error:
+        print(f"tensorcopy verify: {error}", file=sys.stderr)
+        return UNUSABLE
+
+
+def _verify(options: Namespace) -> int:
+    fixtures = choose(options.what)
+    _needs("rich")
+    _check_writable(options.output_file)
+    torch = runner.installed()
+    if torch.missing:
+        raise Unusable(f"torch cannot be imported ({torch.missing}): {INSTALL}")
+    if options.ops:
+        _needs("expecttest")
+    if options.programs:
+        _needs("hypothesis")
+    devices = DEVICES[options.device]
+    parts: dict[str, Any] = {}
+    with _progress() as bar:
+        results = runner.run(fixtures, devices, torch=torch, seed=options.seed, progress=bar("fixtures"))
+        if options.ops:
+            from flake8_tensorcopy.verify import opcheck
+
+            parts["ops"] = opcheck.check(seed=options.seed, progress=bar("calls of ops"))
+        if options.programs:
+            from flake8_tensorcopy.verify import programs
+
+            parts["programs"] = programs.check(options.programs, seed=options.seed, progress=bar("programs"))
+    found = report.build(fixtures, results, registry.rules(), torch, options.seed, devices)
+    found |= {name: part.as_json() for name, part in parts.items()}
+    if "ops" in found:
+        found["ops"] = {"table": evidence.table_digest()} | found["ops"]
+    if options.output_format == "json":
+        _write(json.dumps(found, indent=1, ensure_ascii=False) + "\n", options.output_file)
+    else:
+        _show(found, {name: part.lines() for name, part in parts.items()}, options.output_file)
+    if not parts and all(torch.devices.get(name) for name in devices):
+        return UNUSABLE  # there was no device, which the report says
+    return REFUTED if report.refuted(found) else CONFIRMED
+
+
+def choose(what: Sequence[str]) -> list[Fixture]:
+    """The fixtures that the arguments name: codes or their beginnings, names of rules, labels such as
+    `TSC101/batches`, and paths of files; all that are shipped for no argument.
+
+    Raises Unusable for an argument that names nothing, FixtureError for a file that is no fixture.
+    """
+    shipped = load_all(registry.shipped("fixtures"), "*")
+    if not what:
+        return shipped
+    names: dict[str, list[Fixture]] = {}
+    for fixture in shipped:
+        rule = registry.rules().get(fixture.rule)
+        for name in (fixture.label, fixture.rule, rule.name if rule else fixture.rule):
+            if fixture not in names.setdefault(name, []):
+                names[name].append(fixture)
+    chosen: dict[Path, Fixture] = {}
+    for argument in what:
+        found = names.get(argument) or [
+            fixture for fixture in shipped if argument.startswith("TSC") and fixture.rule.startswith(argument)
+        ]
+        if not found and Path(argument).is_file():
+            found = [load(Path(argument))]
+        if not found:
+            hint = registry.near_match(argument, names)
+            raise Unusable(f"{argument!r} is no rule, fixture or file of one{hint}")
+        chosen |= {fixture.path: fixture for fixture in found}
+    return list(chosen.values())
+
+
+def _needs(module: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise Unusable(f"{module} is not installed: {INSTALL}")
+
+
+# Output.
+
+
+def _show(found: dict[str, Any], parts: dict[str, list[str]], file: str | None) -> None:
+    from rich.console import Console
+
+    to_terminal = file is None and sys.stdout.isatty()
+    text = io.StringIO()
+    console = Console(highlight=False) if to_terminal else Console(file=text, width=WIDTH, highlight=False)
+    report.show(found, console)
+    for lines in parts.values():
+        console.print()
+        for line in lines:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if not to_terminal:
+        _write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()), file)
+
+
+def _check_writable(file: str | None) -> None:
+    """A run takes minutes: a file that cannot be written is found out before it."""
+    if file is None:
+        return
+    folder = Path(file).absolute().parent
+    if not folder.is_dir():
+        raise Unusable(f"cannot write {file!r}: there is no folder {str(folder)!r}")
+    if Path(file).is_dir() or not os.access(folder, os.W_OK):
+        raise Unusable(f"cannot write {file!r}: it is a folder, or lies in one that cannot be written to")
+
+
+def _write(text: str, file: str | None) -> None:
+    """To standard output, or to a file in one step: it is the old one or the new one, never half of it."""
+    if file is None:
+        sys.stdout.write(text)
+        return
+    path = Path(file).absolute()
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as new:
+            new.write(text)
+        mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
+        os.chmod(new.name, mode & 0o777)
+        os.replace(new.name, path)
+    except OSError as error:
+        raise Unusable(f"cannot write {file!r}: {error.strerror}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], Callable[[int, int], None] | None]]:
+    """Bars on standard error while it is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda name: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+
+        def bar(name: str) -> Callable[[int, int], None]:
+            task = progress.add_task(name, total=None)
+            return lambda done, total: progress.update(task, completed=done, total=total)
+
+        yield bar
