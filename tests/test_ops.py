@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.ops import Op
 from tests.conftest import ROOT
 
 SAVED = Path(__file__).parent / "data" / "saved_for_backward.tsv"
+SAVED_BY_GRAD = Path(__file__).parent / "data" / "saved_for_backward_conditional.tsv"
 NN = "torch.nn.functional."
 
 
@@ -321,7 +322,7 @@ def test_part() -> None:
 def test_layout() -> None:
     names = {"reshape", "flatten", "ravel"}
     assert bare_names(lambda op: op.layout, "torch") == names
-    assert bare_names(lambda op: op.layout, "Tensor") == names | {"contiguous", "reshape_as", "resize_as"}
+    assert bare_names(lambda op: op.layout, "Tensor") == names | {"contiguous", "reshape_as", "resize", "resize_as"}
 
 
 def test_reads_data() -> None:
@@ -372,12 +373,16 @@ def test_random() -> None:
 
 # --------------------------------------------------------------------------------------------------- saved for backward
 
+NUCLEAR = "the nuclear norm keeps the decomposition instead"
 CONDITIONAL = {
     ("Tensor.pow", "tensor,tensor"): "pow keeps its result only where the exponent is a tensor",
     ("torch.pow", "scalar base"): "pow keeps its result only where the exponent is a tensor",
     ("Tensor.max", "-"): "max() keeps its result, max(dim) keeps the indices",
     (NN + "gumbel_softmax", "-"): "hard=True returns another tensor than the softmax that is kept",
     (NN + "scaled_dot_product_attention", "-"): "only the fused kernel keeps it, for four dimensions without dropout",
+    ("torch.linalg.norm", "-"): NUCLEAR,
+    ("Tensor.norm", "p=2"): NUCLEAR,
+    ("Tensor.norm", "p=1"): NUCLEAR,
 }
 
 
@@ -410,10 +415,105 @@ def test_a_flipped_saved_output_is_noticed(name: str) -> None:
     assert name in {found for found, _ in disagreements(flipped)}
 
 
+# Where the tensors among the arguments do not lie at the front: the position of each.
+PLACES = {
+    "torch.einsum": (1, 2),
+    NN + "batch_norm": (0, 3, 4),
+    NN + "layer_norm": (0, 2, 3),
+    NN + "group_norm": (0, 2, 3),
+    NN + "rms_norm": (0, 2),
+}
+NUMBER = "a number stood for an operand that may be a tensor"
+ITSELF = "the argument that an in-place op wrote is its result"
+KEY = "an index, a mask, a target or lengths: only float arguments were written to"
+LEFT = "an argument was left out that may be given"
+INPUTS = {
+    **{("Tensor.clamp", "min,max"): NUMBER, ("Tensor.clamp_min", "-"): NUMBER, ("Tensor.clamp_", "-"): NUMBER},
+    **{("Tensor.pow", power): NUMBER for power in ("scalar 2", "0.5")},
+    **{(f"Tensor.{op}", "scalar"): NUMBER for op in ("mul", "div", "lerp", "lerp_")},
+    **{(f"Tensor.{op}_", "2"): NUMBER for op in ("mul", "pow")},
+    ("torch.pow", "scalar base"): NUMBER,
+    **{(f"{NN}{op}_", "-"): ITSELF for op in ("relu", "leaky_relu", "elu", "selu", "celu")},
+    **{(f"Tensor.{op}_", "-"): ITSELF for op in ("sigmoid", "tanh", "exp", "sqrt")},
+    **{(f"Tensor.{op}", "-"): KEY for op in ("index_select", "gather", "take_along_dim", "masked_fill")},
+    **{("Tensor.masked_select", "-"): KEY, ("Tensor.scatter", "src"): KEY, ("Tensor.scatter_add", "-"): KEY},
+    **{(NN + "embedding", "-"): KEY, (NN + "embedding_bag", "mean"): KEY, (NN + "ctc_loss", "-"): KEY},
+    **{(NN + op, "-"): KEY for op in ("nll_loss", "soft_margin_loss")},
+    **{(NN + op, "-"): LEFT for op in ("mse_loss", "l1_loss", "huber_loss")},
+    (NN + "cross_entropy", "-"): "a target of classes was given, and no weight",
+    (NN + "cross_entropy", "prob target"): LEFT,
+    ("Tensor.matmul", "3d,2d"): "matrices of equal rank are kept both, a batch of the first is kept by another shape",
+    ("Tensor.max", "dim"): "max(dim) and max() are one row, and so is max(other), which keeps both",
+    ("Tensor.max", "-"): "max(dim) and max() are one row, and so is max(other), which keeps both",
+    ("Tensor.median", "-"): "median(dim) was measured, median() keeps its argument",
+    (NN + "adaptive_avg_pool2d", "2"): "to a size of 1 it is a mean, which keeps nothing",
+    (NN + "scaled_dot_product_attention", "-"): "broadcast operands are copied",
+}
+
+
+def inputs_measured() -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Name, variant and the positions of the arguments that are kept."""
+    for line in SAVED.read_text(encoding="utf-8").splitlines():
+        if not line.startswith(("#", "name\t")):
+            name, variant, _, kept = line.split("\t")
+            yield name, variant or "-", positions(name, kept)
+
+
+def positions(name: str, kept: str) -> tuple[int, ...]:
+    """Positions among the parameters, from those among the tensors."""
+    return tuple(PLACES.get(name, range(9))[int(k)] for k in kept.split(",") if k != "-")
+
+
+def test_saved_inputs_agree_with_the_measurements() -> None:
+    rows = list(inputs_measured())
+    found = {(name, variant) for name, variant, kept in rows if get(name).saves_inputs != kept}
+    assert len(rows) > 230
+    assert found == set(INPUTS)
+
+
+def by_grad() -> dict[tuple[str, str], dict[str, tuple[tuple[int, ...], bool]]]:
+    """What is kept, arguments by position and the result, by what requires grad, for each name and variant."""
+    found: dict[tuple[str, str], dict[str, tuple[tuple[int, ...], bool]]] = {}
+    for line in SAVED_BY_GRAD.read_text(encoding="utf-8").splitlines():
+        if not line.startswith(("#", "name\t")):
+            name, variant, mask, kept, result = line.split("\t")
+            found.setdefault((name, variant), {})[mask] = (positions(name, kept), result == "yes")
+    return found
+
+
+def test_what_is_kept_by_what_requires_grad_agrees_with_the_table() -> None:
+    """The table says what is kept when all operands require grad; with fewer of them nothing more is."""
+    rows = by_grad()
+    assert sum(map(len, rows.values())) == 126
+    inputs, outputs = set(), set()
+    for (name, variant), masks in rows.items():
+        whole = max(masks, key=lambda mask: mask.count("R"))
+        if masks[whole][0] != get(name).saves_inputs:
+            inputs.add((name, variant))
+        for kept, result in masks.values():
+            assert set(kept) <= set(masks[whole][0]), (name, variant)
+            if result != get(name).saves_output:
+                outputs.add((name, variant))
+    attention = (NN + "scaled_dot_product_attention", "-")
+    assert inputs == {("Tensor.matmul", "3d,2d"), (NN + "mse_loss", "-"), attention} <= set(INPUTS)
+    assert outputs == {("Tensor.pow", "tensor,tensor"), attention} <= set(CONDITIONAL)
+
+
+def test_operands_that_are_kept_for_each_other() -> None:
+    """`mul`, `mm`, `linear` keep an operand only if another one requires grad; `conv2d` and norms keep all."""
+    rows = by_grad()
+    kept = {name: {mask: found[0] for mask, found in masks.items()} for (name, _), masks in rows.items()}
+    for name in ("Tensor.mul", "Tensor.mm"):
+        assert kept[name] == {"RR": (0, 1), "R-": (1,), "-R": (0,)}
+    assert kept[NN + "linear"]["--R"] == ()
+    for name in (NN + "conv2d", NN + "layer_norm", NN + "batch_norm", "Tensor.pow"):
+        assert len(set(kept[name].values())) == 1, name
+
+
 def test_saved_inputs() -> None:
     expected = {"Tensor.mul": (0, 1), "torch.mm": (0, 1), "torch.sin": (0,), "torch.exp": (), "Tensor.add": ()}
     expected |= {"Tensor.mul_": (1,), NN + "linear": (0, 1), NN + "conv2d": (0, 1), NN + "layer_norm": (0, 2, 3)}
-    expected |= {"torch.where": (0,), "torch.cat": (), "Tensor.masked_fill": (1,), NN + "mse_loss": (0, 1)}
+    expected |= {"torch.where": (0,), "torch.cat": (), "Tensor.masked_fill": (1,), NN + "mse_loss": (0, 1, 5)}
     assert {name: get(name).saves_inputs for name in expected} == expected
 
 

@@ -100,7 +100,8 @@ class Op:
     """The position of `inplace`; -1 where there is none or it is keyword-only."""
 
     out_keyword: bool = False
-    """Accepts `out=`, which is then written and returned."""
+    """Accepts `out=`, which is then written and returned.  (`ihfft2` and `ihfftn` return it unwritten if they transform
+    one dimension.)"""
 
     many: int = 1
     """Tensors that come back: 1; n for a tuple of fixed length; -1 for a list or tuple whose length depends on the call
@@ -112,7 +113,8 @@ class Op:
     """Takes any number of tensors as separate arguments (`broadcast_tensors`, `meshgrid`, `atleast_2d`)."""
 
     overlaps: bool = False
-    """Elements of the result may share memory with each other though those of the argument do not (`expand`)."""
+    """Elements of the result may share memory with each other though those of the argument do not (`expand`); also of
+    results in place (`as_strided_`) and fresh ones of given strides (`empty_strided`)."""
 
     detaches: bool = False
     """The result is off the graph, though an argument requires grad: `detach`, `data`, comparisons, `argmax`,
@@ -123,8 +125,9 @@ class Op:
 
     saves_inputs: tuple[int, ...] = ()
     """Arguments kept for backward when all tensor arguments require grad and operands that may be numbers are tensors;
-    without the argument that the op writes.  `mul`, `mm` and `linear` keep an operand only if the other one requires
-    grad."""
+    without the argument that the op writes.  Of arguments that may be left out, those that are kept whenever tensors
+    are all that is given (the weight of `layer_norm`).  `mul`, `mm` and `linear` keep an operand only if the other one
+    requires grad."""
 
     forbids_inplace: bool = False
     """In-place ops on the results raise under grad mode: they are views of which one op made several."""

@@ -58,8 +58,8 @@ POOL_3D: Final = ("vol, 2", "vol, 1", "vol, 2, return_indices=True")
 FRACTIONAL_2D: Final = ("im, 2, 3", "im, 2, output_ratio=0.5")
 FRACTIONAL_3D: Final = ("vol, 2, 2", "vol, 2, output_ratio=0.5")
 RNN: Final = (
-    "seq, h0, [wih, whh, bih, bih], True, 1, 0.0, False, False, True",
-    "seq, h0, [wih, whh, bih, bih], True, 1, 0.5, True, False, True",
+    "seq, h0, [wih, whh, bih, bhh], True, 1, 0.0, False, False, True",
+    "seq, h0, [wih, whh, bih, bhh], True, 1, 0.5, True, False, True",
 )
 UPSAMPLE: Final = ("im, 6", "im, scale_factor=1", "im, scale_factor=2")
 RECIPES: Final[dict[str, tuple[str, ...]]] = {
@@ -85,6 +85,7 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "Tensor.map_": ("n, lambda one, two: two",),
     "Tensor.new": ("", "n", "2, 3", "[1.0, 2.0]"),
     "Tensor.new_tensor": ("[1.0, 2.0]", "n", "array"),
+    "Tensor.nonzero": ("", "as_tuple=True", "self=v", "self=b"),
     "Tensor.numpy": ("", "force=True", "self=v", "self=b"),
     "Tensor.polygamma": ("1", "2"),
     "Tensor.polygamma_": ("1", "2"),
@@ -97,6 +98,7 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "Tensor.register_hook": ("lambda grad: grad, self=leaf",),
     "Tensor.register_post_accumulate_grad_hook": ("lambda tensor: None, self=leaf",),
     "Tensor.reshape_as": ("n", "v9", "v9, self=one9", "b, self=m27"),
+    "Tensor.resize": ("9", "[9]", "[3, 3]", "1, 9"),
     "Tensor.resize_as_sparse_": ("sp2, self=sp",),
     "Tensor.retain_grad": ("self=loss",),
     "Tensor.row_indices": ("self=csc",),
@@ -133,10 +135,13 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.clip_": tuple("m, " + text for text in CLAMPS),
     "torch.broadcast_tensors": ("m, n", "m, v", "v, v1", "m", "m, s", "im, s"),
     "torch.cartesian_prod": ("v, w", "v"),
+    "torch.ccol_indices_copy": ("csc",),
     "torch.chain_matmul": ("m, n", "m, n, o", "m"),
+    "torch.col_indices_copy": ("csr",),
     "torch.conv3d": ("vol, k3", "vol, k3, four"),
     "torch.conv_transpose3d": ("vol, k3", "vol, k3, four"),
     "torch.convolution": ("im, k2, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1",),
+    "torch.crow_indices_copy": ("csr",),
     "torch.ctc_loss": ("logp, labels, [4, 4], [2, 2]", "logp, labels, len4, len2"),
     "torch.dequantize": ("quantized", "m"),
     "torch.dsmm": ("sp, n",),
@@ -153,15 +158,25 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "torch.embedding_bag": ("table, i, offsets", "table, i, offsets, False, 1"),
     "torch.empty_quantized": ("[3, 3], quantized",),
+    "torch.fbgemm_pack_quantized_matrix": ("bytes3",),
     "torch.from_dlpack": ("m", "array", "m, copy=True"),
     "torch.from_numpy": ("array",),
     "torch.frombuffer": ("buffer, dtype=torch.float32", "buffer, dtype=torch.int64", "array, dtype=torch.float32"),
+    "torch.fused_moving_avg_obs_fake_quant": (
+        "m, on, off, lowest, highest, scale, point, 0.1, 0, 255, -1",
+        "m, off, off, lowest, highest, scale, point, 0.1, 0, 255, -1",
+        "m, on, on, lowest, highest, scale, point, 0.1, 0, 255, -1",
+    ),
     "torch.gradient": ("m", "v", "m, dim=0", "m, spacing=2.0", "v, edge_order=2"),
     "torch.grid_sampler": ("im, grid, 0, 0, False",),
     "torch.grid_sampler_2d": ("im, grid, 0, 0, False",),
     "torch.grid_sampler_3d": ("vol, grid3, 0, 0, False",),
-    "torch.gru": tuple(text.replace("wih", "wih3").replace("whh", "whh3").replace("bih", "bias15") for text in RNN),
-    "torch.gru_cell": ("m, n, gate3, gate3, bias9, bias9", "m, n, gate3, gate3"),
+    "torch.gru": tuple(
+        text.replace("wih", "wih3").replace("whh", "whh3").replace("bih", "bias15").replace("bhh", "more15")
+        for text in RNN
+    ),
+    "torch.gru_cell": ("m, n, gate3, more3, bias9, more9", "m, n, gate3, more3"),
+    "torch.histogramdd": ("m, [2, 2, 2]", "m, [edges, edges, edges]", "m, 2"),
     "torch.hsmm": ("sp, n",),
     "torch.hspmm": ("sp, n",),
     "torch.instance_norm": (
@@ -169,17 +184,23 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
         "im, wn, bn, mean, var, False, 0.1, 1e-5, False",
         "im, None, None, None, None, True, 0.1, 1e-5, False",
     ),
+    "torch.indices_copy": ("sp",),
     "torch.int_repr": ("quantized",),
     "torch.istft": ("spectrum, n_fft=4",),
+    "torch.linalg.ldl_solve": ("ldl, order, m",),
     "torch.linalg.lu_solve": ("lu, pivots, m",),
     "torch.linalg.tensorinv": ("square4, 2",),
     "torch.linalg.tensorsolve": ("square4, m22",),
     "torch.lobpcg": ("spd9, k=1",),
     "torch.lstm": tuple(
-        text.replace("h0", "[h0, c0]").replace("wih", "wih4").replace("whh", "whh4").replace("bih", "bias20")
+        text.replace("h0", "[h0, c0]")
+        .replace("wih", "wih4")
+        .replace("whh", "whh4")
+        .replace("bih", "bias20")
+        .replace("bhh", "more20")
         for text in RNN
     ),
-    "torch.lstm_cell": ("m, [n, o], gate4, gate4, bias12, bias12",),
+    "torch.lstm_cell": ("m, [n, o], gate4, more4, bias12, more12", "m, [n, o], gate4, more4"),
     "torch.lu": ("spd", "b", "spd, get_infos=True"),
     "torch.lu_solve": ("m, lu, pivots",),
     "torch.lu_unpack": ("lu, pivots",),
@@ -191,6 +212,7 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "torch.native_group_norm": ("im, None, None, 2, 4, 36, 2, 1e-5", "im, wn, bn, 2, 4, 36, 2, 1e-5"),
     "torch.native_norm": ("sp",),
+    "torch.nonzero": ("m", "m, as_tuple=True", "v", "b"),
     "torch.normal": ("m, n", "0.5, n", "m, 1.0", "0.0, 1.0, [3, 3]"),
     "torch.quantize_per_channel": ("m, scales, zeros, 0, torch.quint8",),
     "torch.quantize_per_tensor": ("m, 0.1, 0, torch.quint8",),
@@ -202,6 +224,7 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.q_scale": ("quantized",),
     "torch.q_zero_point": ("quantized",),
     "torch.resize_as_sparse_": ("sp, sp2",),
+    "torch.row_indices_copy": ("csc",),
     "torch.rnn_relu": RNN,
     "torch.rnn_tanh": RNN,
     "torch.saddmm": ("sp, sp2, n",),
@@ -222,6 +245,7 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.tensor": ("[1.0, 2.0]", "m", "array", "1.0", "[[1, 2], [3, 4]]", "m, dtype=torch.float64"),
     "torch.unique": ("m", "v", "m, return_inverse=True", "m, dim=0", "m, sorted=False"),
     "torch.unique_consecutive": ("m", "v", "m, return_inverse=True", "m, dim=0"),
+    "torch.values_copy": ("csr",),
     "torch.view_as_complex": ("pairs2",),
     "torch.view_as_complex_copy": ("pairs2",),
     "torch.nn.functional.adaptive_max_pool1d": ("seq, 2", "seq, 6", "seq, 2, return_indices=True"),
@@ -288,6 +312,11 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.nn.functional.fractional_max_pool2d_with_indices": FRACTIONAL_2D,
     "torch.nn.functional.fractional_max_pool3d": (*FRACTIONAL_3D, "vol, 2, 2, return_indices=True"),
     "torch.nn.functional.fractional_max_pool3d_with_indices": FRACTIONAL_3D,
+    "torch.nn.functional.grouped_mm": ("halves, halves2",),
+    "torch.nn.functional.scaled_mm": (
+        "eighths, eighths2, scale, torch.nn.functional.ScalingType.TensorWise, scale, "
+        "torch.nn.functional.ScalingType.TensorWise",
+    ),
     "torch.nn.functional.grid_sample": ("im, grid", "im, grid, 'nearest'", "im, grid, align_corners=True"),
     "torch.nn.functional.interpolate": (
         *UPSAMPLE,
@@ -305,8 +334,8 @@ RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "torch.nn.functional.max_unpool2d": ("unpool2, places2, 2",),
     "torch.nn.functional.max_unpool3d": ("unpool3, places3, 2",),
     "torch.nn.functional.multi_head_attention_forward": (
-        "b, b, b, 3, 1, gate3, bias9, None, None, False, 0.0, m, v",
-        "b, b, b, 3, 1, gate3, bias9, None, None, False, 0.0, m, v, need_weights=False",
+        "b, c, d, 3, 1, gate3, bias9, None, None, False, 0.0, m, v",
+        "b, c, d, 3, 1, gate3, bias9, None, None, False, 0.0, m, v, need_weights=False",
     ),
     "torch.nn.functional.nll_loss": ("m, i", "m, i, weight=v", "m, i, reduction='none'", "m, i, reduction='sum'"),
     "torch.nn.functional.one_hot": ("i", "j", "i, 3", "i, 4"),
@@ -350,6 +379,7 @@ SHAPES: Final[dict[str, tuple[int, ...]]] = {
     "k2": (4, 4, 3, 3),
     "k3": (4, 4, 3, 3, 3),
     "seq": (2, 4, 6),
+    "seq2": (2, 4, 6),
     "four": (4,),
     "v9": (9,),
     "one9": (1, 9),
@@ -362,12 +392,19 @@ SHAPES: Final[dict[str, tuple[int, ...]]] = {
     "wih": (5, 6),
     "whh": (5, 5),
     "bih": (5,),
+    "bhh": (5,),
     "gate3": (9, 3),
     "gate4": (12, 3),
+    "more3": (9, 3),
+    "more4": (12, 3),
     "bias9": (9,),
+    "more9": (9,),
     "bias12": (12,),
+    "more12": (12,),
     "bias15": (15,),
+    "more15": (15,),
     "bias20": (20,),
+    "more20": (20,),
     "wih3": (15, 6),
     "whh3": (15, 5),
     "wih4": (20, 6),
@@ -387,7 +424,7 @@ SHAPES: Final[dict[str, tuple[int, ...]]] = {
     "unpool3": (2, 4, 2, 2, 2),
 }
 SEEDS: Final = {name: seed for seed, name in enumerate(sorted(SHAPES))}
-LAYOUTS: Final = ("plain", "transposed", "expanded", "stepped", "double", "int", "bool", "complex")
+LAYOUTS: Final = ("plain", "transposed", "expanded", "stepped", "double", "int", "bool", "complex", "mixed")
 # Tried on the first calls only: a cast to such a type is a no-op for them alone.
 MORE_LAYOUTS: Final = (
     "half", "bfloat16", "int32", "int16", "int8", "uint8", "complex128", "complex32", "conjugate",
@@ -410,6 +447,8 @@ class Inputs:
         if name not in self.made:
             shape = SHAPES.get(name)
             made = special(name) if shape is None else self._strided(name, shape)
+            if name in ("i", "j") and self.layout == "int32":
+                made = made.int()
             self.made[name] = self._tracked(made) if self.grad else made
         return self.made[name]
 
@@ -417,8 +456,8 @@ class Inputs:
         """A tensor that requires grad but is no leaf, so that in-place ops are allowed."""
         import torch
 
-        plain = isinstance(made, torch.Tensor) and made.layout == torch.strided and not made.is_quantized
-        if not plain or made.requires_grad or not (made.is_floating_point() or made.is_complex()) or made.is_nested:
+        plain = isinstance(made, torch.Tensor) and made.layout != torch._mkldnn and not made.is_quantized
+        if not plain or made.requires_grad or not (made.is_floating_point() or made.is_complex()):
             return made
         made.requires_grad_()
         self.leaves.append(made)
@@ -441,6 +480,8 @@ class Inputs:
                 made = rand(*shape[:-1], shape[-1] * 2)[..., ::2]
             case "double":
                 made = rand(*shape).double()
+            case "mixed" if self.made:
+                made = rand(*shape).double()
             case "int":
                 made = torch.randint(0, 3, shape, generator=generator)
             case "bool":
@@ -452,7 +493,9 @@ class Inputs:
             case "negative":
                 # What `imag` of a conjugate is: a float tensor with its negative bit set.
                 made = torch.complex(rand(*shape), rand(*shape)).conj().imag
-            case "half" | "bfloat16" | "int32" | "int16" | "int8" | "uint8" | "complex128" | "complex32":
+            case "half" | "bfloat16" | "complex128" | "complex32":
+                made = rand(*shape).to(getattr(torch, self.layout))
+            case "int32" | "int16" | "int8" | "uint8":
                 made = (rand(*shape) * 4).to(getattr(torch, self.layout))
             case _:
                 made = rand(*shape)
@@ -535,9 +578,33 @@ def special(name: str) -> Any:
         case "places1":
             return torch.arange(3).mul(2).expand(2, 4, 3).contiguous()
         case "places2":
-            return torch.arange(9).expand(2, 4, 9).reshape(2, 4, 3, 3)
+            return torch.arange(9).repeat(8).reshape(2, 4, 3, 3)
         case "places3":
-            return torch.arange(8).expand(2, 4, 8).reshape(2, 4, 2, 2, 2)
+            return torch.arange(8).repeat(8).reshape(2, 4, 2, 2, 2)
+        case "on":
+            return torch.ones(1)
+        case "off":
+            return torch.zeros(1)
+        case "lowest":
+            return torch.full((1,), -1.0)
+        case "highest" | "scale":
+            return torch.full((1,), 1.0)
+        case "point":
+            return torch.zeros(1, dtype=torch.int32)
+        case "edges":
+            return torch.tensor([0.0, 0.5, 1.0])
+        case "ldl":
+            return torch.linalg.ldl_factor(torch.eye(3) * 3 + 0.1)[0]
+        case "order":
+            return torch.linalg.ldl_factor(torch.eye(3) * 3 + 0.1)[1]
+        case "halves" | "halves2":
+            return torch.rand(2, 16, 16).bfloat16()
+        case "eighths":
+            return torch.rand(16, 16).to(torch.float8_e4m3fn)
+        case "eighths2":
+            return torch.rand(16, 16).to(torch.float8_e4m3fn).t()
+        case "bytes3":
+            return torch.ones(3, 3, dtype=torch.int8)
         case "spd9":
             return torch.eye(9) * 3 + 0.1
         case "withgrad":
@@ -582,6 +649,8 @@ class Call:
     kwargs: tuple[tuple[str, Any], ...] = ()
     minimal: bool = True
     """Only required arguments are given."""
+    whole: bool = False
+    """Besides them every tensor that may be left out, and nothing else."""
 
 
 def resolve(value: Any, inputs: Inputs) -> Any:
@@ -904,9 +973,10 @@ def candidates(param: Param) -> list[Any]:
         case "device":
             return ["cpu"]
         case "str":
-            return ["mean", "constant", "ij", "sum", "none"]
+            norms = ["nuc", "fro"] if param.name in ("p", "ord") else []
+            return [*norms, "mean", "constant", "ij", "sum", "none"]
         case _:
-            return [0.5, 1, None, "cpu"]
+            return [*[Sym("m")] * (param.name == "obj"), 0.5, 1, None, "cpu"]
 
 
 SAME_RANK: Final = (
@@ -915,7 +985,7 @@ SAME_RANK: Final = (
     ("b", "c", "d"),
     ("im", "im2"),
     ("s", "t"),
-    ("seq", "seq"),
+    ("seq", "seq2"),
     ("z", "z"),
     ("spd", "m"),
 )
@@ -925,11 +995,13 @@ ENOUGH: Final = 12
 
 def find_calls(target: Target) -> list[Call]:
     """Ways of calling the target that do not raise, each in the plain layout or, failing that, any other."""
-    found: list[Call] = []
     recipes = RECIPES.get(target.name)
+    by_params: list[tuple[Sequence[Param], list[Call]]] = []
     if recipes is not None:
         found = [call for text in recipes for call in _from_recipe(text, target)]
+        by_params = [(params, found) for params in target.signatures]
     else:
+        found = []
         for params in target.signatures:
             mine: list[Call] = []
             for call in itertools.islice(_proposals(params), LIMIT):
@@ -937,9 +1009,41 @@ def find_calls(target: Target) -> list[Call]:
                     mine.append(call)
                 if len(mine) >= ENOUGH:
                     break
+            by_params.append((params, [call for call in found[:1] if not mine] + mine))
             found += mine
-    varied = [option for params in target.signatures for call in found[:6] for option in _options(params, call)]
-    return found + [call for call in varied if works(target, call)]
+        moved = [call for params, mine in by_params for call in _required_moved(params, mine[:1])]
+        found += [call for call in moved if call not in found and works(target, call)]
+    varied = [option for params, mine in by_params for call in mine[:6] for option in _options(params, call)]
+    varied = [call for call in varied if works(target, call)]
+    whole = [full for params, mine in by_params for call in mine[:6] if (full := _whole(params, call, varied))]
+    return found + varied + [call for call in whole if works(target, call)]
+
+
+def _required_moved(params: Sequence[Param], found: list[Call]) -> Iterator[Call]:
+    """The first call with each required argument that is no tensor moved to other values, each in turn."""
+    for call in found:
+        for k, param in enumerate(params[: len(call.args)]):
+            if param.required and param.kind in ("bool", "int", "str") and not isinstance(call.args[k], (Sym, list)):
+                for value in candidates(param):
+                    if value != call.args[k]:
+                        yield replace(call, args=(*call.args[:k], value, *call.args[k + 1 :]))
+
+
+def _whole(params: Sequence[Param], call: Call, varied: list[Call]) -> Call | None:
+    """The call with every tensor that it may be given by position: those of its options that work by themselves."""
+    more: dict[str, Any] = {}
+    for option in varied:
+        if option.args == call.args and option.kwargs[:-1] == call.kwargs:
+            name, value = option.kwargs[-1]
+            if isinstance(value, Sym):
+                more.setdefault(name, value)
+    rest = [p for p in params[len(call.args) :] if not p.keyword_only and not p.variadic]
+    while rest and rest[-1].name not in more:
+        rest.pop()
+    if not rest or call.kwargs:
+        return None
+    args, kwargs = _told_apart([*call.args, *(more.get(p.name, p.default) for p in rest)], [])
+    return Call(args, kwargs, minimal=False, whole=True)
 
 
 def _proposals(params: Sequence[Param]) -> Iterator[Call]:
@@ -971,7 +1075,26 @@ def _product(required: Sequence[Param], choices: dict[str, list[Any]]) -> Iterat
                 args.extend(value if isinstance(value, list) else [value])
             else:
                 args.append(value)
-        yield Call(tuple(args), tuple(kwargs))
+        yield Call(*_told_apart(args, kwargs))
+
+
+def _told_apart(args: list[Any], kwargs: list[tuple[str, Any]]) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
+    """The arguments with another tensor of the same shape for each that is passed a second time."""
+    taken: set[str] = set()
+
+    def another(value: Any) -> Any:
+        match value:
+            case Sym(name):
+                if name in taken and name in SHAPES:
+                    name = next((n for n, shape in SHAPES.items() if shape == SHAPES[name] and n not in taken), name)
+                taken.add(name)
+                return Sym(name)
+            case list():
+                return [another(item) for item in value]
+            case _:
+                return value
+
+    return tuple(map(another, args)), tuple((name, another(value)) for name, value in kwargs)
 
 
 def _options(params: Sequence[Param], call: Call) -> Iterator[Call]:
@@ -1007,6 +1130,8 @@ SPECIAL: Final = (
     "i", "j", "k", "kv", "z", "spd", "sp", "csr", "array", "buffer", "quantized", "withgrad", "perchannel", "csc",
     "sp2", "repeated", "nested", "loss", "leaf", "spectrum", "lu", "pivots", "labels", "len4", "len2", "offsets",
     "mean", "var", "scales", "zeros", "lengths", "rows", "pointers", "pairs", "places1", "places2", "places3", "spd9",
+    "on", "off", "lowest", "highest", "scale", "point", "edges", "ldl", "order", "halves", "halves2", "eighths",
+    "eighths2", "bytes3",
 )  # fmt: skip
 
 
@@ -1053,12 +1178,16 @@ class Seen:
     """"tensor", "host", "array", "none" or "other"."""
     outputs: int = 1
     listed: bool = False
+    nested: bool = False
+    """A list or tuple came back that holds others."""
     shared: frozenset[int] = frozenset()
     """Arguments whose storage every output has (with variadic arguments: its own)."""
     partly: frozenset[int] = frozenset()
     """Arguments whose storage some output has."""
     same: frozenset[int] = frozenset()
     written: frozenset[int] = frozenset()
+    reshaped: frozenset[int] = frozenset()
+    """Sparse arguments that were written, by their counters, though no byte in their storages changed."""
     overlaps: bool = False
     lasting: bool = False
     """Two calls on one argument gave the same storage, which is no argument's."""
@@ -1263,6 +1392,13 @@ def observe(target: Target, call: Call, layout: str) -> Seen | None:
         # `map_` and `apply_` write without counting.
         if was != now or any(a[: len(b)] != b[: len(a)] for a, b in zip(bits[k], content(stores[k]), strict=True))
     )
+    seen.reshaped = frozenset(
+        k
+        for k in seen.written
+        if flat(args[k])
+        and all(isinstance(t, torch.Tensor) and t.layout != torch.strided for t in flat(args[k]))
+        and all(a[: len(b)] == b[: len(a)] for a, b in zip(bits[k], content(stores[k]), strict=True))
+    )
     seen.float_inputs = bool(dtypes) and dtypes[0] in (torch.float32, torch.float64)
     outputs = flat(result)
     seen.empty = isinstance(result, (list, tuple)) and not result and not isinstance(result, torch.Size)
@@ -1271,6 +1407,7 @@ def observe(target: Target, call: Call, layout: str) -> Seen | None:
     seen.empty = False
     seen.outputs = len(outputs)
     seen.listed = isinstance(result, (list, tuple)) and not hasattr(result, "_fields")
+    seen.nested = seen.listed and any(isinstance(item, (list, tuple)) for item in result)
     first = outputs[0]
     seen.hollow = sum(o.size if isinstance(o, numpy.ndarray) else o.numel() for o in outputs) < 2
     after = [memory(o) for o in outputs]
@@ -1331,15 +1468,13 @@ def graph(target: Target, call: Call) -> Graphed | None:
     report.backward = _backward(outputs, leaves)
     if not report.backward:
         return report
-    inside = [memory(t) for value in args for t in flat(value)]
     # An argument that the op wrote, or that the result shares, cannot be told from the result.
     report.saves_output = _minds(target, call, None)
     touched = {k for k, value in enumerate(args) if any(t is o for t in flat(value) for o in outputs)}
     report.saves = frozenset(
         k for k, value in enumerate(args) if flat(value) and k not in touched and _minds(target, call, k)
     )
-    if any(meet(memory(o), ranges) for o in outputs for ranges in inside):
-        report.forbids = _forbids(outputs)
+    report.forbids = _forbids(outputs)
     return report
 
 
@@ -1456,7 +1591,8 @@ def decide(target: Target) -> Decision:
     op = replace(op, random=any(s.draws for s in seen) and all(s.draws or s.hollow for s in seen))
     op = replace(op, **_inplace(target))
     writes = frozenset.intersection(*(s.written for s in seen))
-    op = replace(op, writes=tuple(sorted(writes - _views_in_place(target))))
+    resized = frozenset.intersection(*(s.reshaped for s in seen))
+    op = replace(op, writes=tuple(sorted(writes - _views_in_place(target) - resized)))
     ever = frozenset[int]().union(*(s.written for s in seen))
     if kinds == {"host", "tensor"}:
         # `x.type()` names the type, `x.type(t)` casts: what says something about storage counts.
@@ -1475,7 +1611,7 @@ def decide(target: Target) -> Decision:
     op = replace(op, variadic=_variadic_position(target, seen) >= 0, **_sharing(target, seen))
     if "array" in kinds:
         return Decision(replace(op, result="array", detaches=True))
-    op = replace(op, many=_count(seen), overlaps=any(s.overlaps for s in seen) and op.result in ("view", "maybe"))
+    op = replace(op, many=_count(seen), overlaps=any(s.overlaps for s in seen))
     floats = [s for s in seen if s.float_inputs and s.layout not in ("int", "bool", "complex")]
     if floats and all(s.dtype == "bool" for s in floats):
         op = replace(op, dtype="bool")
@@ -1486,9 +1622,8 @@ def decide(target: Target) -> Decision:
     pairs = [s for s in floats if s.outputs == 2]
     op = replace(op, second_int=bool(pairs) and all(s.second_int for s in pairs))
     op = replace(op, **_memory_facts(op, [s for s in seen if s.call.minimal]))
-    flats = [s for s in seen if all(len(shape) <= 2 for shape in _shapes(s.call))] or seen
-    fewest = min(len(s.call.args) + len(s.call.kwargs) for s in flats)
-    minimal = [s for s in flats if len(s.call.args) + len(s.call.kwargs) == fewest]
+    fewest = min(len(s.call.args) + len(s.call.kwargs) for s in seen)
+    minimal = [s for s in seen if len(s.call.args) + len(s.call.kwargs) == fewest]
     op = replace(op, zero_dim=all(s.zero_dim for s in minimal) and _has_dims(minimal))
     op = replace(op, factory=target.form == "function" and any(not s.tensors for s in seen))
     plain = [call for call in calls if call.minimal]
@@ -1522,11 +1657,6 @@ def _symbols(value: Any) -> list[str]:
             return []
 
 
-def _shapes(call: Call) -> list[tuple[int, ...]]:
-    """The shapes of the tensors that a call passes, those of special inputs left out."""
-    return [SHAPES[name] for name in _symbols((call.args, tuple(v for _, v in call.kwargs))) if name in SHAPES]
-
-
 def _has_dims(seen: list[Seen]) -> bool:
     """Whether some call had an argument with dimensions, so that a result without them says something."""
     return any(name not in SHAPES or SHAPES[name] for s in seen for name in _symbols(s.call.args))
@@ -1539,14 +1669,25 @@ def _repeats(call: Call) -> bool:
 
 
 def _saved(attached: list[Graphed]) -> tuple[int, ...]:
-    """Arguments kept by every call in which the most tensors require grad; options off their defaults left out."""
-    whole = [g for g in attached if g.full and g.call.minimal and not _repeats(g.call)]
-    most = max((g.grads for g in whole), default=0)
-    richest = [g.saves for g in whole if g.grads == most]
-    return tuple(sorted(frozenset.intersection(*richest))) if richest else ()
+    """Arguments kept by every call in which the most tensors require grad and the least else is given.  Of arguments
+    that may be left out, tensors only, those kept by every call that has them all."""
+    full = [g for g in attached if g.full and not _repeats(g.call)]
+    found = frozenset[int]()
+    given = 0
+    for calls in ([g for g in full if g.call.minimal], [g for g in full if g.call.whole]):
+        most = max((g.grads for g in calls), default=0)
+        richest = [g for g in calls if g.grads == most]
+        fewest = min((len(g.call.args) + len(g.call.kwargs) for g in richest), default=0)
+        richest = [g for g in richest if len(g.call.args) + len(g.call.kwargs) == fewest]
+        if richest:
+            found |= {k for k in frozenset.intersection(*(g.saves for g in richest)) if k >= given}
+            given = max(len(g.call.args) for g in richest)
+    return tuple(sorted(found))
 
 
 def _count(seen: list[Seen]) -> int:
+    if any(s.nested for s in seen):
+        return 0
     counts = {s.outputs if s.outputs > 1 or s.listed else 1 for s in seen}
     listed = {s.listed for s in seen}
     if counts == {1} and listed == {False}:
@@ -1579,6 +1720,9 @@ def _sharing(target: Target, seen: list[Seen]) -> dict[str, Any]:
     if not counts:
         return {"result": "fresh"}
     of = max(counts, key=lambda position: (counts[position], -position))
+    if any(positions - {of} for s, positions in zip(seen, whole, strict=True) if not _repeats(s.call)):
+        # A result with the memory of another argument, or of several, as sparse tensors made of their parts have.
+        return {"result": "other"}
     return {"result": "view" if counts[of] == len(seen) else "maybe", "of": of}
 
 
@@ -1682,7 +1826,10 @@ def takes_out(target: Target, calls: list[Call]) -> bool:
     import torch
 
     for call in calls:
-        ran = run(target, call, Inputs("plain"))
+        ran, layout = next(
+            ((ran, layout) for layout in ("plain", "int", "complex") if (ran := run(target, call, Inputs(layout)))),
+            (None, ""),
+        )
         outputs = [] if ran is None else flat(ran.result)
         if not outputs or not all(isinstance(o, torch.Tensor) and o.layout == torch.strided for o in outputs):
             continue
@@ -1691,7 +1838,7 @@ def takes_out(target: Target, calls: list[Call]) -> bool:
         except Exception:
             continue
         out = given[0] if len(given) == 1 else tuple(given)
-        ran = run(target, replace(call, kwargs=(*call.kwargs, ("out", out))), Inputs("plain"))
+        ran = run(target, replace(call, kwargs=(*call.kwargs, ("out", out))), Inputs(layout))
         if ran is None:
             continue
         returned = flat(ran.result)
