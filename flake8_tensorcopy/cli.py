@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -10,12 +12,47 @@ from importlib.metadata import version
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.engine.model import Rule
 
+INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell tells of a process that SIGINT or SIGPIPE ended
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command with the arguments of the process, or with those given; returns the exit status."""
+    _settle_streams()
     options = _parser().parse_args(arguments)
-    status: int = options.run(options)
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("tensorcopy: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # as of `| head`
+        _drop_output()
+        return BROKEN_PIPE
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        print(f"tensorcopy: {error.strerror}", file=sys.stderr)  # a full disk behind standard output, mostly
+        _drop_output()
+        return 2
     return status
+
+
+def _settle_streams() -> None:
+    """What the encoding of a stream lacks is written as an escape, and a stream that is closed leads nowhere.
+
+    Without the latter, a file that is opened later would take its place.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+        elif mode == "w" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Python flushes standard output when it ends, and must not fail there again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,7 +104,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--programs", type=_count, default=0, metavar="N", help="hold the engine against N random programs, too"
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of torch and of the programs (default: 0)")
+    parser.add_argument("--seed", type=_seed, default=0, metavar="S", help="of torch and of the programs (default: 0)")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="(default: text)")
     parser.add_argument("--output-file", metavar="FILE", help="where to write the report instead of standard output")
     parser.set_defaults(run=_verify)
@@ -81,6 +118,16 @@ def _verify(options: argparse.Namespace) -> int:
     from flake8_tensorcopy.verify.command import verify
 
     return verify(options)
+
+
+def _seed(text: str) -> int:
+    try:
+        seed = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid int value: {text!r}") from None
+    if not -(2**63) <= seed < 2**64:
+        raise argparse.ArgumentTypeError(f"torch takes no seed of more than 64 bits, as {text} is")
+    return seed
 
 
 def _count(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import sys
@@ -16,21 +17,27 @@ EVIDENCE = Path(__file__).with_name("evidence.json")
 
 @cache
 def evidence() -> dict[str, Any]:
-    """The JSON report of the full verification that belongs to this release."""
+    """The JSON report of the full verification that belongs to this release.
+
+    Raises OSError or ValueError where it cannot be read.
+    """
     report: dict[str, Any] = json.loads(EVIDENCE.read_text(encoding="utf-8"))
     return report
 
 
 def page(rule: Rule) -> str:
     """The rule's page in Markdown: a title, the sections of its docstring, and a section Evidence."""
-    text = inspect.cleandoc(sys.modules[rule.check.__module__].__doc__ or "")
+    module = sys.modules[rule.check.__module__]  # read as text, since `python -OO` drops docstrings
+    text = ast.get_docstring(ast.parse(inspect.getsource(module))) or ""
     lines = "\n".join(f"- {line}" for line in lines_of_evidence(rule.code))
     return f"# {rule.name} ({rule.code})\n\n{text}\n\n## Evidence\n\n{lines}\n"
 
 
 def lines_of_evidence(code: str) -> list[str]:
     """What running the rule's fixtures in torch showed: one line for each claim and device."""
-    report = evidence()
-    claims = report["rules"].get(code, {}).get("claims", [])
+    try:
+        claims = evidence()["rules"].get(code, {}).get("claims", [])
+    except (OSError, ValueError):
+        return ["None: the evidence of this release cannot be read."]
     lines = [claim["evidence"] for claim in claims if claim["verdict"] != "skipped"]
     return lines or ["None: the rule's claims were not verified for this release."]

@@ -37,8 +37,14 @@ def _load(path: Path) -> Rule:
 def near_match(text: str, names: Iterable[str]) -> str:
     """The end of a sentence that refuses `text`: "; did you mean 'x'?", or nothing if no name is like it."""
     known = list(names)
-    near = difflib.get_close_matches(text, known, 1) or difflib.get_close_matches(text.upper(), known, 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = difflib.get_close_matches(text, known, 9) or difflib.get_close_matches(text.upper(), known, 9)
+
+    def likeness(name: str) -> tuple[float, int]:
+        """An O may be a zero; of names that are equally near, the one with more letters in their places is meant."""
+        one, other = (string.upper().replace("O", "0") for string in (text, name))
+        return difflib.SequenceMatcher(None, one, other).ratio(), sum(a == b for a, b in zip(one, other, strict=False))
+
+    return f"; did you mean {max(near, key=likeness)!r}?" if near else ""
 
 
 @cache

@@ -177,6 +177,9 @@ WRONG = {
 
         def good_other_meaning():
             return torch.zeros(2), torch.zeros(2)
+
+        def bad_not_a_number():
+            return torch.tensor([float("nan"), 1.0]), torch.tensor([float("nan"), 1.0])
         """,
     "raises": """
         def bad_write():
@@ -187,6 +190,9 @@ WRONG = {
 
         def good_warning():
             return torch.tensor(torch.zeros(1))
+
+        def bad_unclosed_file():
+            open(torch.__file__)
         """,
     "storage": """
         def bad_view():
@@ -219,6 +225,12 @@ WRONG = {
             before = [weight.clone(), bias.clone()]
             weight -= 1
             return before, [weight, bias]
+
+        def good_not_a_number():
+            weight = torch.full((2,), float("nan"))
+            before = weight.clone()
+            weight -= 1
+            return before, weight
         """,
     "graph": """
         def bad_copy():
@@ -327,6 +339,41 @@ def test_a_function_on_the_wrong_side_is_refuted(claim: str, tmp_path: Path) -> 
 
 # Claims of which no rule has a fixture: the right side must be confirmed.
 RIGHT = {
+    "values": """
+        def good_not_a_number():
+            import numpy as np
+            given = {"a": torch.tensor([float("nan"), 1.0]), "b": [float("nan"), np.array([np.nan])]}
+            meant = {"a": torch.tensor([float("nan"), 1.0]), "b": [float("nan"), np.array([np.nan])]}
+            return given, meant
+
+        def bad_partly_not_a_number():
+            return torch.tensor([float("nan"), 1.0]), torch.tensor([1.0, 1.0])
+        """,
+    "storage": """
+        def good_large_expand():
+            row = torch.zeros(1)
+            return row, row.expand(10**12), True
+        """,
+    "graph": """
+        def bad_clone():
+            weight = torch.ones(2, requires_grad=True)
+            return weight.mul(2).clone().detach()
+
+        def good_clone():
+            weight = torch.ones(2, requires_grad=True)
+            return weight.mul(2).detach().clone()
+
+        def good_node_read_by_another_that_no_call_shows():
+            weight, x = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2)
+            torch.nn.functional.linear(x, weight * 2).sum().backward()
+            return weight.grad
+
+        def good_garbage_in_a_cycle():
+            weight, box = torch.ones(2, requires_grad=True), []
+            box += [box, (weight * weight).sum()]
+            box[1].backward(retain_graph=True)
+            return weight.grad
+        """,
     "gradients": """
         def bad_cut():
             weight, bias = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
@@ -390,6 +437,10 @@ MISSHAPEN = {
     "no leaves": ("gradients", "def bad_loss():\n            return torch.ones(1), [], []\n"),
     "no memory": ("raises", "def bad_size():\n            return torch.empty(1 << 60, dtype=torch.int8)\n"),
     "two sizes": ("trains", "def bad_sizes():\n            return [torch.ones(1)], []\n"),
+    "two dtypes": ("trains", "def good_cast():\n            return torch.ones(1).double(), torch.ones(1)\n"),
+    "endless recursion is no refusal of torch": ("raises", "def bad_deep():\n            return bad_deep()\n"),
+    "a generator has not run": ("raises", "def good_lazy():\n            yield torch.ones(1)\n"),
+    "sharing is yes or no": ("storage", "def bad_one():\n            return torch.ones(1), torch.ones(1), 1\n"),
 }
 
 
@@ -479,11 +530,15 @@ def test_memory_is_what_lives_at_once(tmp_path: Path) -> None:
             kept = [rows.view(10, 100), rows[1:], rows.expand(7, 1000)]
             return len(kept) - 3
 
+        def good_from_numbers():
+            rows = torch.tensor([0.0] * 1000)
+            return len(rows) - 1000
+
         def good_nothing():
             return 0
         """
     fixture = write(tmp_path, "memory", body)
-    assert [measure(fixture, name).figures["peak_bytes"] for name in fixture.good] == [4000, 20000, 4000, 0]
+    assert [measure(fixture, name).figures["peak_bytes"] for name in fixture.good] == [4000, 20000, 4000, 4000, 0]
 
 
 @pytest.mark.torch
@@ -547,6 +602,11 @@ MALFORMED = {
     "DEVICES": [f"CLAIM = 'values'\nDEVICES = {text!r}\n" for text in ("cpu", "host", "host: ", "sim: no")],
     "no function": ["CLAIM = 'values'\n", "CLAIM = 'table'\ndef bad_row(): ...\n"],
     "line 1": ["CLAIM = (\n"],
+    "DEVICES must": ["CLAIM = 'values'\nDEVICES = ['host: no']\n", "CLAIM = 'values'\nDEVICES: str = 'cpu'\n"],
+    "must need no arguments": [f"CLAIM = 'values'\ndef good_x({given}): ...\n" for given in ("a", "a, b=1", "*, a")],
+    "must be no coroutine": ["CLAIM = 'values'\nasync def good_x(): ...\n"],
+    "is defined twice": ["CLAIM = 'values'\ndef good_x(): ...\ndef good_x(): ...\n"],
+    "nested too deeply": ["CLAIM = 'values'\ndef good_x():\n    return " + "-" * 100_000 + "1\n"],
 }
 
 
@@ -556,6 +616,21 @@ def test_what_is_no_fixture_is_refused(match: str, text: str, tmp_path: Path) ->
     path.write_text(text, encoding="utf-8")
     with pytest.raises(FixtureError, match=match):
         load(path)
+
+
+def test_a_byte_order_mark_and_other_line_ends_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "fixture.py"
+    path.write_bytes(b"\xef\xbb\xbfCLAIM: str = 'values'\r\ndef good_one(a=1, *, b=2, **c): ...  # todo: TSC101\r\n")
+    fixture = load(path)
+    assert (fixture.good, fixture.marks, "\r" in fixture.source) == (("good_one",), (Mark(2, "TSC101", "todo"),), False)
+
+
+@pytest.mark.torch
+def test_a_fixture_runs_as_its_text_says(tmp_path: Path) -> None:
+    """Its annotations are evaluated, though those of the probes are not."""
+    fixture = write(tmp_path, "values", "        def good_one(a: undefined = 1):\n            return 1, 1\n")
+    with pytest.raises(FixtureError, match="NameError: name 'undefined' is not defined"):
+        run(fixture, "good_one")
 
 
 def test_where_a_claim_holds_is_read(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_numbers_of_the_host_may_join() -> None:
         results = [d * torch.tensor(2.0), torch.where(d > 0, torch.tensor(1.0), d), d.masked_fill(d > 0, 2)]
         places = {str(r.device) for r in results}
         assert places == {"cuda:0"}
-    """) == ["1 ALLOC 12"]
+    """) == ["1 ALLOC 12", "2 H2D 4", "2 SYNC"]
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,11 @@ pytestmark = pytest.mark.torch
         ('torch.as_tensor(h, device="cuda")', ["H2D 12", "SYNC"]),
         ('torch.as_tensor(d, device="cuda")', []),
         ("torch.as_tensor(d)", []),
+        # `where` copies a tensor of one element; a number in Python, or for `masked_fill`, goes with the kernel.
+        ("torch.where(d > 0, d, torch.tensor(0.0))", ["H2D 4", "SYNC"]),
+        ("torch.where(torch.tensor(True), d, d)", ["H2D 1", "SYNC"]),
+        ("torch.where(d > 0, d, 0.0), torch.where(d > 0, 1.0, d), torch.where(d > 0, d, s)", []),
+        ("d.masked_fill(d > 0, torch.tensor(9.0))", []),
         ("torch.cuda.FloatTensor(3)", ["ALLOC 12"]),
         ("torch.cuda.FloatTensor([1.0, 2.0])", ["H2D 8", "SYNC"]),
         ("torch.zeros(3, pin_memory=True)", ["PIN 12 pinned"]),
@@ -121,6 +126,7 @@ pytestmark = pytest.mark.torch
         ("d.double()", ["CAST 24"]),
         ("d.to(torch.float32, copy=True)", ["D2D 12"]),
         ("d.copy_(d.flip(0))", ["D2D 12"]),
+        ("import copy; copy.deepcopy(d); copy.deepcopy({'a': d[1:]})", ["D2D 12"] * 2),
         # Waits.
         ("torch.cuda.synchronize()", ["SYNC"]),
         ("torch.accelerator.synchronize()", ["SYNC"]),
@@ -193,6 +199,16 @@ def test_a_training_step_waits_where_the_program_says() -> None:
         "5 H2D 128", "5 SYNC", "5 H2D 128", "5 SYNC",
         "10 D2H 4", "10 SYNC",
     ]  # fmt: skip
+
+
+def test_gradients_are_clipped_on_the_device() -> None:
+    assert events("""
+        here, there = torch.ones(2, requires_grad=True), torch.ones(3, device="cuda", requires_grad=True)
+        (here.sum() + there.sum().cpu()).backward()
+        norm = torch.nn.utils.clip_grad_norm_([there], 1.0)
+        torch.nn.utils.clip_grad_value_([here, there], 0.1)
+        assert norm.is_cuda and torch.equal(here.grad, torch.full((2,), 0.1))
+    """) == ["1 ALLOC 12", "2 D2H 4", "2 SYNC", "2 H2D 4", "2 SYNC", "2 D2D 12"]
 
 
 def test_a_loader_pins_its_batches_and_only_then_copies_overlap() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from flake8_tensorcopy.registry import rules
 from flake8_tensorcopy.verify import report, runner
 from flake8_tensorcopy.verify.command import Unusable, choose
 from flake8_tensorcopy.verify.fixtures import Fixture, load
-from flake8_tensorcopy.verify.runner import Limits, Result, Torch
+from flake8_tensorcopy.verify.runner import LONGEST, Limits, Result, Torch
 from tests.conftest import ROOT
 
 CPU = Torch("2.13.0", "", {"cpu": None, "sim": None, "cuda": "torch finds no accelerator on this machine"})
@@ -166,6 +169,36 @@ BROKEN = {
         "failed",
         "bad_pair must return 3 things for the claim 'storage'",
     ),
+    "it talks to the terminal, at length": (
+        "values",
+        """
+        def bad_escape():
+            raise ValueError("\\x1b[31m" + "\\udcff" * 5000)
+        """,
+        "failed",
+        "bad_escape raised ValueError: \\x1b[31m\\udcff\\udcff",
+    ),
+    "it interrupts": (
+        "values",
+        """
+        def bad_interrupt():
+            raise KeyboardInterrupt
+        """,
+        "failed",
+        "KeyboardInterrupt",
+    ),
+    "it answers for the one before": (
+        "values",
+        """
+        import os
+
+        def bad_fork():
+            os.fork()
+            return torch.zeros(3), torch.zeros(3)
+        """,
+        "refuted",
+        "0 of 3 elements wrong",
+    ),
 }
 
 
@@ -191,16 +224,84 @@ def test_every_broken_fixture_is_reported_and_the_rest_goes_on(tmp_path: Path) -
     assert list(by_fixture) == [fixture.label for fixture in (*broken, sound)]
     for fixture, (name, (_, _, verdict, text)) in zip(broken, BROKEN.items(), strict=True):
         first, *others = by_fixture[fixture.label]
-        assert (first.verdict, text in first.text) == (verdict, True), f"{name}: {first}"
+        assert (first.verdict, text in first.text, len(first.text) < 2 * LONGEST) == (verdict, True, True), (
+            f"{name}: {first.verdict}: {first.text[:200]}"
+        )
         assert [other.verdict for other in others] == ["confirmed"] * (len(fixture.functions) - 1), name
     assert [result.verdict for result in by_fixture[sound.label]] == ["confirmed", "confirmed"]
     assert by_fixture[sound.label][0].text.startswith("3 of 3 elements wrong")
     assert sorted(told)[-1] == (len(results), len(results))
 
 
+def gone(process: int) -> bool:
+    """Has a process ended? One that nobody has waited for yet has."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_for(event: Callable[[], object]) -> None:
+    for _ in range(600):
+        if event():
+            return
+        time.sleep(0.1)
+    pytest.fail("it did not happen within a minute")
+
+
+HANGS = """
+    import subprocess
+    import time
+
+    def bad_hang():
+        child = subprocess.Popen(["sleep", "600"])
+        with open({file!r}, "w") as file:
+            print(child.pid, file=file, flush=True)
+        {then}
+    """
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+@pytest.mark.parametrize("then", ["return torch.zeros(3), torch.ones(3)", "time.sleep(600)"])
+def test_what_a_function_has_started_ends_with_it(then: str, tmp_path: Path) -> None:
+    file = tmp_path / "process"
+    fixture = write(tmp_path, "hang", "values", HANGS.format(file=str(file), then=then))
+    measured([fixture], limits=Limits(seconds=6))
+    wait_for(lambda: gone(int(file.read_text())))
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [(signal.SIGINT, 130, "tensorcopy: interrupted\n"), (signal.SIGTERM, 143, "")],
+)
+def test_a_run_that_is_stopped_leaves_nothing_behind(number: int, status: int, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "process"
+    fixture = write(tmp_path, "hang", "values", HANGS.format(file=str(file), then="time.sleep(600)"))
+    command = [sys.executable, "-m", "flake8_tensorcopy.cli", "verify", str(fixture.path), "--output-file", "report"]
+    run = subprocess.Popen(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: file.exists() and file.read_text().endswith("\n"))
+    run.send_signal(number)
+    _, err = run.communicate(timeout=60)
+    assert (run.returncode, err) == (status, message)
+    wait_for(lambda: gone(int(file.read_text())))
+    assert not (tmp_path / "report").exists()
+
+
 @pytest.mark.torch
 def test_the_seed_reaches_the_program(tmp_path: Path) -> None:
-    body = "def good_drawn():\n    return torch.rand(3), torch.zeros(3)\n"
+    body = """
+        import random
+
+        import numpy as np
+
+        def good_drawn():
+            return (torch.rand(3), random.random(), np.random.rand()), (torch.zeros(3), 0.0, 0.0)
+        """
     fixture = write(tmp_path, "drawn", "values", body)
     first, again, other = (measured([fixture], seed=seed)[0].text for seed in (1, 1, 2))
     assert first == again != other
@@ -417,7 +518,10 @@ def test_a_torch_that_does_not_load_is_as_good_as_none(tmp_path: Path) -> None:
         (["--programs", "many"], "argument --programs: 'many' is no number of programs"),
         (["--device", "tpu"], "argument --device: invalid choice: 'tpu'"),
         (["--seed", "x"], "argument --seed: invalid int value: 'x'"),
+        (["--seed", str(2**64)], "argument --seed: torch takes no seed of more than 64 bits"),
         (["cli.py"], "CLAIM must be given once"),
+        (["x" * 300], "is no rule, fixture or file of one"),
+        (["--output-file", "x" * 300], "File name too long"),
     ],
 )
 def test_bad_arguments_get_one_sentence_and_2(
@@ -437,6 +541,40 @@ def test_bad_arguments_get_one_sentence_and_2(
     assert (status, out) == (2, "")
     assert message in err.splitlines()[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["cli.py"]
+
+
+@pytest.mark.torch
+def test_a_report_goes_through_links_and_into_devices(tmp_path: Path) -> None:
+    fixture = write(tmp_path, "sound", "values", SOUND)
+    command = ("verify", str(fixture.path), "--device", "cpu", "--output-file")
+    real, link, pipe = tmp_path / "real", tmp_path / "link", tmp_path / "pipe"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to("real")
+    os.mkfifo(pipe)
+    assert tensorcopy(*command, "link", cwd=tmp_path).returncode == 0
+    assert link.is_symlink() and real.stat().st_mode & 0o777 == 0o640
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_text)
+        assert tensorcopy(*command, "pipe", cwd=tmp_path).returncode == 0
+    assert pipe.is_fifo() and read.result() == real.read_text() != "old"
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no device that is full")
+def test_output_that_cannot_be_written_is_one_sentence_or_none() -> None:
+    command = [sys.executable, "-m", "flake8_tensorcopy.cli", "explain", "TSC101"]
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (run.returncode, run.stderr) == (2, "tensorcopy: No space left on device\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as broken:
+        run = subprocess.run(command, cwd=ROOT, stdout=broken, stderr=subprocess.PIPE, text=True, check=False)
+    assert (run.returncode, run.stderr) == (141, "")
+    run = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
 def test_the_command_imports_no_torch_by_itself(tmp_path: Path) -> None:

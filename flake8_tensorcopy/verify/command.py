@@ -6,6 +6,8 @@ import importlib.util
 import io
 import json
 import os
+import signal
+import stat
 import sys
 import tempfile
 from argparse import Namespace
@@ -34,7 +36,8 @@ def verify(options: Namespace) -> int:
     0: everything is confirmed or skipped; 1: something is refuted or could not be measured; 2: nothing could be run.
     """
     try:
-        return _verify(options)
+        with _ended_in_order():
+            return _verify(options)
     except (Unusable, FixtureError) as error:
         print(f"tensorcopy verify: {error}", file=sys.stderr)
         return UNUSABLE
@@ -68,7 +71,7 @@ def _verify(options: Namespace) -> int:
     if "ops" in found:
         found["ops"] = {"table": evidence.table_digest()} | found["ops"]
     if options.output_format == "json":
-        _write(json.dumps(found, indent=1, ensure_ascii=False) + "\n", options.output_file)
+        _write(json.dumps(found, indent=1) + "\n", options.output_file)
     else:
         _show(found, {name: part.lines() for name, part in parts.items()}, options.output_file)
     if not parts and all(torch.devices.get(name) for name in devices):
@@ -96,13 +99,38 @@ def choose(what: Sequence[str]) -> list[Fixture]:
         found = names.get(argument) or [
             fixture for fixture in shipped if argument.startswith("TSC") and fixture.rule.startswith(argument)
         ]
-        if not found and Path(argument).is_file():
+        if not found and _is_file(argument):
             found = [load(Path(argument))]
         if not found:
             hint = registry.near_match(argument, names)
             raise Unusable(f"{argument!r} is no rule, fixture or file of one{hint}")
-        chosen |= {fixture.path: fixture for fixture in found}
+        chosen |= {fixture.path.resolve(): fixture for fixture in found}
     return list(chosen.values())
+
+
+def _is_file(argument: str) -> bool:
+    try:
+        return Path(argument).is_file()
+    except (OSError, ValueError):  # a name that is too long, or a folder that must not be read
+        return False
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """A termination unwinds as an interrupt does, which ends the children too."""
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, leave)
+    except ValueError:  # in a thread that is not the main one
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _needs(module: str) -> None:
@@ -132,11 +160,26 @@ def _check_writable(file: str | None) -> None:
     """A run takes minutes: a file that cannot be written is found out before it."""
     if file is None:
         return
-    folder = Path(file).absolute().parent
-    if not folder.is_dir():
-        raise Unusable(f"cannot write {file!r}: there is no folder {str(folder)!r}")
-    if Path(file).is_dir() or not os.access(folder, os.W_OK):
-        raise Unusable(f"cannot write {file!r}: it is a folder, or lies in one that cannot be written to")
+    try:
+        path, special = _target(file)
+        if not path.parent.is_dir():
+            raise Unusable(f"cannot write {file!r}: there is no folder {str(path.parent)!r}")
+        if path.is_dir() or not os.access(path if special else path.parent, os.W_OK):
+            raise Unusable(f"cannot write {file!r}: it is a folder, or lies in one that cannot be written to")
+    except OSError as error:
+        raise Unusable(f"cannot write {file!r}: {error.strerror}") from error
+
+
+def _target(file: str) -> tuple[Path, bool]:
+    """The file that a name or a link stands for, and whether it is special: a terminal, pipe or device."""
+    path = Path(file).absolute()
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return Path(os.path.realpath(path)), False
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return Path(os.path.realpath(path)), False
+    return path, True
 
 
 def _write(text: str, file: str | None) -> None:
@@ -144,15 +187,28 @@ def _write(text: str, file: str | None) -> None:
     if file is None:
         sys.stdout.write(text)
         return
-    path = Path(file).absolute()
+    data = text.encode("utf-8", "backslashreplace")
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as new:
-            new.write(text)
-        mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
-        os.chmod(new.name, mode & 0o777)
-        os.replace(new.name, path)
+        path, special = _target(file)
+        if special:
+            path.write_bytes(data)
+        else:
+            _replace(path, data)
     except OSError as error:
         raise Unusable(f"cannot write {file!r}: {error.strerror}") from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
+    with tempfile.NamedTemporaryFile("wb", dir=path.parent, delete=False) as new:
+        try:
+            new.write(data)
+            new.close()
+            os.chmod(new.name, mode & 0o777)
+            os.replace(new.name, path)
+        except BaseException:
+            os.unlink(new.name)
+            raise
 
 
 def _umask() -> int:

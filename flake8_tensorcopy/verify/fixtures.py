@@ -1,7 +1,7 @@
 """Reads fixtures; running them is for `probes`, and only that needs torch.
 
 A fixture is a file of `fixtures/TSCNNN/`: a docstring, `CLAIM = "<kind>"` with a kind of `CLAIMS`, and functions
-`bad_x` and `good_x` without arguments.  What a function returns depends on the claim:
+`bad_x` and `good_x` that need no arguments.  What a function returns depends on the claim:
 
 - `values`: `(what torch gives, what the author meant)`.
 - `raises`: anything; whether torch raises or warns is what counts.
@@ -69,7 +69,7 @@ class Fixture:
     @property
     def rule(self) -> str:
         """The code of the rule that the fixture belongs to: the name of its folder."""
-        return self.path.parent.name
+        return self.path.absolute().parent.name
 
     @property
     def label(self) -> str:
@@ -103,18 +103,24 @@ def load(path: Path) -> Fixture:
     Raises FixtureError where the file cannot be read or has not the shape of a fixture.
     """
     try:
-        source = path.read_text(encoding="utf-8")
+        source = path.read_text(encoding="utf-8-sig")
         tree = ast.parse(source, str(path))
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError) as error:
         raise FixtureError(f"{path}: {error}") from error
-    claims, devices = _constants(tree, "CLAIM"), _constants(tree, "DEVICES")
+    except (MemoryError, RecursionError) as error:  # which Python's parser raises
+        raise FixtureError(f"{path}: it is nested too deeply to be parsed") from error
+    claims, devices = _texts(tree, "CLAIM"), _texts(tree, "DEVICES")
     if len(claims) != 1 or claims[0] not in CLAIMS:
         raise FixtureError(f"{path}: CLAIM must be given once, as one of {', '.join(CLAIMS)}")
     where, _, reason = devices[0].partition(":") if devices else ("", "", "")
     if len(devices) > 1 or (devices and (where != "host" or not reason.strip())):
         raise FixtureError(f'{path}: DEVICES must be given at most once, as "host: <reason>"')
-    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    names = [node.name for node in functions]
     bad, good, rows = (tuple(name for name in names if name.startswith(side)) for side in ("bad_", "good_", "row_"))
+    for node in functions:
+        if node.name in bad + good + rows and (problem := _unfit(node, names)):
+            raise FixtureError(f"{path}:{node.lineno}: {node.name} {problem}")
     if not (rows if claims[0] == "table" else bad + good):
         raise FixtureError(f"{path}: there is no function to measure for the claim {claims[0]!r}")
     return Fixture(path, source, claims[0], tuple(_marks(path, source)), bad, good, rows, reason.strip())
@@ -125,14 +131,28 @@ def load_all(folder: Path, pattern: str = "TSC*") -> list[Fixture]:
     return [load(path) for path in sorted(folder.glob(f"{pattern}/*.py"))]
 
 
-def _constants(tree: ast.Module, name: str) -> list[str]:
-    return [
-        str(node.value.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Constant)
-        and [ast.unparse(target) for target in node.targets] == [name]
-    ]
+def _texts(tree: ast.Module, name: str) -> list[str]:
+    """The texts that a name is given at the top of a file; empty for what is no text."""
+    texts = []
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            match getattr(node, "value", None):
+                case ast.Constant(value=str(text)):
+                    texts.append(text)
+                case _:
+                    texts.append("")
+    return texts
+
+
+def _unfit(function: ast.FunctionDef | ast.AsyncFunctionDef, names: list[str]) -> str:
+    """Why a function cannot be measured; empty if it can."""
+    given = function.args
+    if len(given.posonlyargs + given.args) > len(given.defaults) or None in given.kw_defaults:
+        return "must need no arguments"
+    if isinstance(function, ast.AsyncFunctionDef):
+        return "must be no coroutine"
+    return "is defined twice" if names.count(function.name) > 1 else ""
 
 
 def _marks(path: Path, source: str) -> Iterator[Mark]:

@@ -6,7 +6,11 @@ must contrast.  Only running a probe imports torch.
 
 from __future__ import annotations
 
+import gc
+import inspect
 import io
+import random
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
@@ -65,17 +69,22 @@ class Trial:
     def execute(self, name: str, watch: GraphWatch | HostCopies | None = None) -> Run:
         """Runs a function in a new module made of the fixture's text, seen by `watch` if there is one."""
         module = ModuleType(self.fixture.path.stem)
-        code = compile(self.fixture.source, str(self.fixture.path), "exec")
+        code = compile(self.fixture.source, str(self.fixture.path), "exec", dont_inherit=True)
         result, error, usage = None, None, Usage()
         printed = io.StringIO()
         with _settled(self.seed), warnings.catch_warnings(record=True) as caught, redirect_stdout(printed):
             warnings.simplefilter("always")
+            warnings.simplefilter("ignore", ResourceWarning)  # of a file left open, whenever that is noticed
             try:
                 exec(code, vars(module))
+                caught.clear()  # of what the module imports
                 with redirect_stderr(io.StringIO()), self.device.metered() as usage, watch or nullcontext():
                     result = vars(module)[name]()
             except Exception as raised:
                 error = raised
+        if inspect.isgenerator(result) or inspect.iscoroutine(result):
+            result.close()
+            raise FixtureError(f"{name} returns a {type(result).__name__}, whose body nothing runs")
         return Run(result, printed.getvalue(), [str(warning.message) for warning in caught], error, usage)
 
     def complete(self, name: str, watch: GraphWatch | HostCopies | None = None) -> Run:
@@ -123,8 +132,14 @@ def measure(fixture: Fixture, name: str, device: Device | None = None, seed: int
 
 @contextmanager
 def _settled(seed: int) -> Iterator[None]:
-    """A fixed seed and deterministic algorithms within; torch's random state, modes and defaults as before after."""
+    """A fixed seed and deterministic algorithms; afterwards the random states, torch's modes and defaults are back."""
     import torch
+
+    numpy = sys.modules.get("numpy")  # which torch imports where there is one
+    drawn, drawn_by_numpy = random.getstate(), numpy and numpy.random.get_state()
+    random.seed(seed)
+    if numpy:
+        numpy.random.seed(seed % 2**32)
 
     grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
     deterministic = torch.are_deterministic_algorithms_enabled()
@@ -140,6 +155,9 @@ def _settled(seed: int) -> Iterator[None]:
             torch.set_default_dtype(dtype)
             torch.use_deterministic_algorithms(deterministic)
             torch.set_warn_always(warn_always)
+            random.setstate(drawn)
+            if numpy:
+                numpy.random.set_state(drawn_by_numpy)
 
 
 def out_of_memory(error: BaseException | None) -> bool:
@@ -157,7 +175,7 @@ def differences(left: Any, right: Any) -> tuple[int, int]:
     """How many elements of two results differ, and of how many.
 
     Tensors and arrays are compared in type, shape, dtype, device and element by element, containers item by item; what
-    is unlike as a whole differs in every element.
+    is unlike as a whole differs in every element.  A NaN is like a NaN.
     """
     import torch
 
@@ -168,7 +186,7 @@ def differences(left: Any, right: Any) -> tuple[int, int]:
                 return size, size
             if torch.equal(left, right):
                 return 0, left.numel()
-            return int((left != right).sum()), left.numel()
+            return int(_unlike(left, right).sum()), left.numel()
         case (dict(), dict()):
             if list(left) != list(right):
                 return max(len(left), len(right)), max(len(left), len(right))
@@ -183,9 +201,16 @@ def differences(left: Any, right: Any) -> tuple[int, int]:
             one, two = np.asarray(left), np.asarray(right)
             if type(left) is not type(right) or (one.shape, one.dtype) != (two.shape, two.dtype):
                 return max(one.size, two.size, 1), max(one.size, two.size, 1)
-            return int((one != two).sum()), one.size
+            return int(_unlike(one, two).sum()), one.size
+        case float(), float():
+            return int(_unlike(left, right)), 1
         case _:
             return int(type(left) is not type(right) or not bool(left == right)), 1
+
+
+def _unlike(left: Any, right: Any) -> Any:
+    """Where two tensors, arrays or numbers differ; a NaN differs from itself, and so from no other NaN."""
+    return (left != right) & ((left == left) | (right == right))
 
 
 def _summed(counts: Iterator[tuple[int, int]]) -> tuple[int, int]:
@@ -215,10 +240,11 @@ def share_storage(left: Any, right: Any) -> bool:
 
 
 def addresses(tensor: Any) -> set[int]:
-    """The addresses of the elements of a strided tensor, in bytes."""
+    """The addresses of the elements of a strided tensor, in bytes; a dimension of stride 0 adds none."""
     found = {tensor.data_ptr()} if tensor.numel() else set()
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
-        found = {start + place * stride * tensor.element_size() for start in found for place in range(size)}
+        offsets = [place * stride * tensor.element_size() for place in range(size if stride else 1)]
+        found = {start + offset for start in found for offset in offsets}
     return found
 
 
@@ -270,7 +296,7 @@ def _raises(trial: Trial, name: str, bad: bool) -> Verdict:
         case Run(error=None, warned=[first, *_]):
             return Verdict(bad, f"warned: {first}", {"refused": 1})
         case Run(error=RuntimeError() | TypeError() as error) if not (
-            isinstance(error, NotImplementedError) or out_of_memory(error)
+            isinstance(error, NotImplementedError | RecursionError) or out_of_memory(error)
         ):
             return Verdict(bad, f"{type(error).__name__}: {error}", {"refused": 1})
         case Run(error=Exception() as error):
@@ -281,6 +307,8 @@ def _raises(trial: Trial, name: str, bad: bool) -> Verdict:
 
 def _storage(trial: Trial, name: str, bad: bool) -> Verdict:
     left, right, believed = trial.unpack(name, 3)
+    if not isinstance(believed, bool):
+        raise FixtureError(f"{name} must say True or False of sharing, and says {believed!r}")
     one, other = trial.device.host(left), trial.device.host(right)
     shared = share_storage(one, other)
     measured = f"storage is {'' if shared else 'not '}shared, the program says {believed}"
@@ -300,7 +328,9 @@ def _trains(trial: Trial, name: str, bad: bool) -> Verdict:
     host = trial.device.host
     if any(share_storage(host(old), host(new)) for old in before for new in after):
         raise FixtureError(f"{name} compares a tensor with itself: `before` needs clone()")
-    moved = [not torch.equal(old, new) for old, new in zip(before, after, strict=True)]
+    if any((old.shape, old.dtype) != (new.shape, new.dtype) for old, new in zip(before, after, strict=True)):
+        raise FixtureError(f"{name} compares tensors of unlike shapes or dtypes")
+    moved = [not same(old, new) for old, new in zip(before, after, strict=True)]
     figures = {"moved": sum(moved), "tensors": len(moved)}
     return Verdict(not any(moved) if bad else all(moved), f"{sum(moved)} of {len(moved)} tensors moved", figures)
 
@@ -355,6 +385,7 @@ def _graph_cost(trial: Trial, name: str) -> tuple[dict[str, int], str]:
     held = reachable(run.result)
     unread = watch.unread(held)
     watch.forget()
+    gc.collect()  # what only a cycle of references keeps is not kept by the result
     saved, nodes = watch.saved(), len(held)
     del held, run
     measured = f"{unread} nodes recorded and not read, {nodes} nodes and {saved} saved tensors kept alive by the result"

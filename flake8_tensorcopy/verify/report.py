@@ -170,7 +170,7 @@ def show(report: Mapping[str, Any], console: Console) -> None:
     colours = {"confirmed": "green", "refuted": "bold red", "failed": "bold red", "skipped": "dim"}
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("Rule", "Claim", "Device", "Verdict", "With the bug", "Without"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("Claim", "Device", "Verdict"))
     missing = {name for name, text in report["devices"].items() if text.startswith("not verified")}
     for code, group in (report["rules"] | report["tables"]).items():
         first = f"{code} {group.get('name', '')}".strip()

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
 
 VerdictName = Literal["confirmed", "refuted", "failed", "skipped"]
+LONGEST = 2000  # characters of a measurement or a reason
+START = 120.0  # seconds that a child may take to import torch; they are not the function's
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,7 @@ def run(
     how many functions are done, and of how many.  One accelerator is shared by all jobs: its fixtures run one by one.
     """
     tell = _Counter(sum(len(fixture.functions) for fixture in fixtures) * len(devices), progress)
+    children = _Children()
     work: list[Callable[[], list[Result]]] = []
     for fixture in fixtures:
         for device in devices:
@@ -114,14 +118,15 @@ def run(
                 skipped = [_result(fixture, name, device, "skipped", reason) for name in fixture.functions]
                 work.append(partial(_told, skipped, tell))
             else:
-                work.append(partial(_measured, _Job(fixture, fixture.functions, device, seed, limits), tell))
+                work.append(partial(_measured, _Job(fixture, fixture.functions, device, seed, limits), tell, children))
     workers = 1 if "cuda" in devices and torch.devices.get("cuda") is None else jobs or os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
-        running = [pool.submit(part) for part in work]
         try:
+            running = [pool.submit(part) for part in work]
             return [result for part in running for result in part.result()]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            children.stop()
             raise
 
 
@@ -172,13 +177,56 @@ def _context() -> ForkServerContext | SpawnContext:
     return context
 
 
-def _measured(job: _Job, tell: _Counter) -> list[Result]:
+class _Stopped(Exception):
+    """The run ends: no child is started any more."""
+
+
+class _Children:
+    """The children that run: all of them end when the run does, however it ends."""
+
+    def __init__(self) -> None:
+        self._running: set[Any] = set()
+        self._lock = Lock()
+        self._stopped = False
+
+    @contextmanager
+    def running(self, process: Any) -> Iterator[None]:
+        """Starts a child; ends it, and what it has started itself, when the body does."""
+        with self._lock:
+            if self._stopped:
+                raise _Stopped
+            process.start()
+            self._running.add(process)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.discard(process)
+                _kill(process)
+            process.join()
+
+    def stop(self) -> None:
+        """Ends every child, and lets no other start."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                _kill(process)
+
+
+def _kill(process: Any) -> None:
+    process.kill()
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):  # it has not got as far as to lead a group
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _measured(job: _Job, tell: _Counter, children: _Children) -> list[Result]:
     """Starts a child; when one dies over a function, another one goes on with the next function."""
     results: list[Result] = []
     while len(results) < len(job.functions):
         left = job.functions[len(results) :]
         done = 0
-        for result in _child(_Job(job.fixture, left, job.device, job.seed, job.limits)):
+        for result in _child(_Job(job.fixture, left, job.device, job.seed, job.limits), children):
             results.append(result)
             done += 1
             tell(1)
@@ -187,29 +235,27 @@ def _measured(job: _Job, tell: _Counter) -> list[Result]:
     return results
 
 
-def _child(job: _Job) -> Iterator[Result]:
+def _child(job: _Job, children: _Children) -> Iterator[Result]:
     """The results of the functions in turn; where the child ends early, the last is that of the function it died of."""
     context = _context()
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(there, job), daemon=True)
-    process.start()
-    there.close()
-    try:
-        for name in job.functions:
+    process = context.Process(target=_work, args=(there, job))
+    with here, children.running(process):
+        there.close()
+        for place, name in enumerate(job.functions):
             ended = _result(job.fixture, name, job.device, "failed", "")
-            if not here.poll(job.limits.seconds):
-                yield replace(ended, text=f"timed out after {job.limits.seconds:g} s")
-                return
             try:
-                yield here.recv()
-            except EOFError:
+                if place == 0 and here.poll(START):
+                    here.recv()  # it is ready
+                if not here.poll(job.limits.seconds):
+                    yield replace(ended, text=f"timed out after {job.limits.seconds:g} s")
+                    return
+                answer = here.recv()
+            except (EOFError, OSError):  # the latter in the middle of an answer
                 process.join()
                 yield replace(ended, text=f"the process ended: {_ending(process.exitcode)}")
                 return
-    finally:
-        process.kill()
-        process.join()
-        here.close()
+            yield answer
 
 
 def _ending(status: int | None) -> str:
@@ -229,7 +275,7 @@ def _describe(answers: Connection) -> None:
     try:
         import torch
     except Exception as error:
-        answers.send(Torch("", f"{type(error).__name__}: {error}", {}))
+        answers.send(Torch("", _named(error), {}))
         return
     accelerator = ""
     if DEVICES["cuda"]().unavailable() is None:
@@ -242,11 +288,12 @@ def _unavailable(device: Device) -> str | None:
     try:
         return device.unavailable()
     except Exception as error:  # of a driver, say
-        return f"{type(error).__name__}: {error}"
+        return _named(error)
 
 
 def _work(answers: Connection, job: _Job) -> None:
     _quiet()
+    _lead()
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it deterministic algorithms refuse cuBLAS
     import torch
 
@@ -256,15 +303,21 @@ def _work(answers: Connection, job: _Job) -> None:
     if job.device != "cuda":  # an accelerator maps far more address space than it uses
         _bound_memory(job.limits.bytes)
     device = DEVICES[job.device]()
+    process = os.getpid()
+    answers.send("ready")
     for name in job.functions:
-        result = partial(_result, job.fixture, name, job.device)
+        _expire(job.limits.seconds)
         try:
             outcome = measure(job.fixture, name, device, job.seed)
         except BaseException as error:  # SystemExit too: what follows must still be measured
-            answers.send(result("failed", _reason(error, job.limits)))
+            answer = _result(job.fixture, name, job.device, "failed", _shown(_reason(error, job.limits)))
         else:
             verdict: VerdictName = "confirmed" if outcome.confirmed else "refuted"
-            answers.send(result(verdict, outcome.measured, outcome.figures))
+            text = _shown(outcome.measured)
+            answer = _result(job.fixture, name, job.device, verdict, text, outcome.figures)
+        if os.getpid() != process:
+            os._exit(0)  # the function forked, and this is the copy
+        answers.send(answer)
     answers.close()
 
 
@@ -274,7 +327,34 @@ def _reason(error: BaseException, limits: Limits) -> str:
     if out_of_memory(error) or out_of_memory(error.__cause__):
         return f"out of memory: it wants more than {limits.bytes >> 20:,} MiB"
     text = " ".join(str(error).split())
-    return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
+    return text if isinstance(error, ValueError) and text else _named(error)
+
+
+def _named(error: BaseException) -> str:
+    """Class and message of an error on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _shown(text: str) -> str:
+    """A text that no terminal takes for commands, and of bounded length."""
+    shown = "".join(
+        letter if letter.isprintable() or letter == "\n" else letter.encode("unicode_escape").decode()
+        for letter in text[:LONGEST]
+    )
+    return shown if len(text) <= LONGEST >= len(shown) else f"{shown[:LONGEST]} .. ({len(text):,} characters)"
+
+
+def _lead() -> None:
+    """Makes this process the leader of a session of its own: what it starts can be ended with it."""
+    if hasattr(os, "setsid"):
+        os.setsid()
+
+
+def _expire(seconds: float) -> None:
+    """Has the system end this process some time after its limit, should nobody be left to do so."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(int(seconds) + 5)
 
 
 def _quiet() -> None:

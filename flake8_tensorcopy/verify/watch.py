@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -30,8 +30,13 @@ def tensors(value: Any) -> Iterator[Any]:
 
 def reachable(value: Any) -> set[Any]:
     """The autograd nodes that the tensors in a value keep alive, the accumulators of leaves not among them."""
+    return _behind(tensor.grad_fn for tensor in tensors(value))
+
+
+def _behind(nodes: Iterable[Any]) -> set[Any]:
+    """Nodes, and the nodes that they lead back to."""
     found: set[Any] = set()
-    waiting = [tensor.grad_fn for tensor in tensors(value)]
+    waiting = list(nodes)
     while waiting:
         node = waiting.pop()
         if node is not None and node not in found and node.name() != "torch::autograd::AccumulateGrad":
@@ -89,9 +94,11 @@ class GraphWatch(TorchFunctionMode):  # type: ignore[misc]
         return result
 
     def unread(self, held: set[Any]) -> int:
-        """How many recorded nodes nothing came to use: no other node, no backward, and not the `held` of the result."""
-        read = {following for node in self.recorded for following, _ in node.next_functions}
-        return len(self.recorded - read - self.started - held)
+        """How many recorded nodes nothing came to use: no backward went through them, and the result holds them not.
+
+        `held` are those that it holds, with all that they lead back to.
+        """
+        return len(_behind(self.recorded) - _behind(self.started) - held)
 
     def forget(self) -> None:
         """Lets go of the recorded nodes, so that only the program's own references keep what they saved alive."""
@@ -117,9 +124,10 @@ class MemoryWatch(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        for storage in _storages([args, kwargs]):
-            if not _alive(self._made, storage):
-                self._given[storage._cdata] = weakref.ref(storage)
+        if func is not torch.ops.aten.lift_fresh.default:  # what `torch.tensor` has just made, and only now shows
+            for storage in _storages([args, kwargs]):
+                if not _alive(self._made, storage):
+                    self._given[storage._cdata] = weakref.ref(storage)
         result = func(*args, **kwargs)
         for storage in _storages(result):
             if not _alive(self._given, storage):

@@ -137,6 +137,15 @@ class Operation:
         ]
         if any(tensor.dim() > 0 or any(tensor is target for target in writes) for tensor in host):
             raise RuntimeError(MIXED)
+        if self.name == "where":
+            self._move_numbers(host)
+
+    def _move_numbers(self, host: list[Any]) -> None:
+        """`where` copies each number of the host to the device first, in the dtype of the result."""
+        size = torch.result_type(*self.args[1:3]).itemsize
+        for number in host:
+            self.machine.record(Kind.H2D, self.name, number.nbytes if number is self.args[0] else size)
+            self.machine.wait(self.name)
 
     def _indices(self) -> list[Any]:
         return [index for index in self.args[1] if isinstance(index, torch.Tensor)]

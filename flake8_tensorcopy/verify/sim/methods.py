@@ -237,7 +237,8 @@ def _patch_writes(machine: Machine, patches: Patches) -> None:
     clone = torch.UntypedStorage.clone
 
     def clone_storage(self: Any) -> Any:
-        result = clone(self)
+        with machine.raw():  # the copy into the new storage is within the device
+            result = clone(self)
         if machine.memory.holds(self):
             machine.memory.take(result)
             machine.record(Kind.D2D, "deepcopy", self.nbytes())

@@ -13,7 +13,7 @@ from torch.amp import autocast_mode
 
 from flake8_tensorcopy.verify.sim.events import Kind, SimulationError
 from flake8_tensorcopy.verify.sim.functions import Functions
-from flake8_tensorcopy.verify.sim.machine import Call, Machine
+from flake8_tensorcopy.verify.sim.machine import DEVICE, Call, Machine
 from flake8_tensorcopy.verify.sim.patches import Patches
 from flake8_tensorcopy.verify.sim.streams import Event, Generator, Stream, device_context, stream_context
 from flake8_tensorcopy.verify.sim.transfers import move
@@ -75,6 +75,27 @@ def _patch_devices(machine: Machine, patches: Patches) -> None:
         _replace(patches, import_module(name), {"_get_foreach_kernels_supported_devices": lambda: []})
     clipping = import_module("torch.nn.utils.clip_grad")
     _replace(patches, clipping, {"_has_foreach_support": lambda tensors, device: False})
+    _patch_grouping(machine, patches)
+
+
+def _patch_grouping(machine: Machine, patches: Patches) -> None:
+    """`clip_grad_norm_` and others group tensors by device in C++, which sees CPU tensors only."""
+    name = "_group_tensors_by_device_and_dtype"
+    group = getattr(torch._C, name, None)
+    if group is None:
+        return
+
+    def grouped(lists: Any, with_indices: bool = False) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for there in (True, False):
+            places = [place for place, tensor in enumerate(lists[0]) if machine.on_device(tensor) is there]
+            if places:
+                parts = [[tensors[place] for place in places] if tensors else tensors for tensors in lists]
+                for (device, dtype), (members, indices) in group(parts, with_indices).items():
+                    found[DEVICE if there else device, dtype] = members, [places[index] for index in indices]
+        return found
+
+    patches.patch(torch._C, name, grouped)
 
 
 def _patch_memory(machine: Machine, patches: Patches) -> None:
