@@ -12,7 +12,7 @@ from flake8_tensorcopy.engine.values import Value
 class Args:
     """The evaluated arguments of one call."""
 
-    __slots__ = ("keywords", "node", "nodes", "spread", "values")
+    __slots__ = ("keywords", "node", "nodes", "read", "spread", "values")
 
     def __init__(self, run: Run, node: ast.Call) -> None:
         self.node = node
@@ -20,6 +20,7 @@ class Args:
         self.values: list[Value] = []
         self.keywords: dict[str, tuple[ast.expr, Value]] = {}
         self.spread = False
+        self.read = False  # by a method of one of several receivers, all of which are called at once
         for item in node.args:
             if isinstance(item, ast.Starred):
                 self.spread = True

@@ -7,7 +7,7 @@ import ast
 from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     array_like,
-    each_item,
+    container,
     element_of,
     evaluate,
     index_kind,
@@ -25,6 +25,9 @@ from flake8_tensorcopy.engine.facts import (
     StaleSnapshot,
 )
 from flake8_tensorcopy.engine.host import moved_to_host
+from flake8_tensorcopy.engine.items import each_item, exact_items
+from flake8_tensorcopy.engine.operations import unpacked_part
+from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
@@ -147,6 +150,8 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
                         item.place.name = f"{target.id}{slot}"
         elif not ref.obj.key and ref.obj.owner == "fresh":
             ref.obj.key = target.id
+            if ref.obj.kind in ("instance", "module"):
+                _name_attributes(run, ref.obj, target.id)
         move = moved_to_host(run, ref)
         if move is not None and move is source:
             run.logged[place] = set()
@@ -154,6 +159,14 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
     run.now.bind(target.id, held)
     leaf_candidate(run, place, value, source, target.id, before)
     note_rebinding(run, target.id, before, held, place, source)
+
+
+def _name_attributes(run: Run, obj: Obj, name: str) -> None:
+    """What the constructor put into the attributes is called by the name that the object gets."""
+    for slot, held in run.now.fields(obj).items():
+        for item in held.refs:
+            if item.place is not None and item.place.origin == "attribute" and item.place.root == "":
+                item.place.root, item.place.name = name, f"{name}{slot}"
 
 
 def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.expr) -> None:
@@ -303,11 +316,14 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             continue
         _, whole = index_text(run, target.slice)
         known = not whole and kind not in ("advanced", "unknown")
-        link = Link(VIEW, "[]", target, key=index_part(run, target.slice) if known else None)
+        literal = literal_list(run.text(target.slice))
+        chosen = kind == "advanced" and isinstance(target.slice, (ast.List, ast.ListComp)) and not literal
+        key = (target, "chosen") if chosen else index_part(run, target.slice) if known or literal else None
+        link = Link(VIEW, "[]", target, key=key)
         through = Value((ref.derive(link),))
         if obj.kind == "unknown":
             run.now.forget(obj)
-        write_to(run, target, through, "[...] =", "subscript", run.short(target.value))
+        write_to(run, target, through, "[...] =", "subscript", run.short(target.value), whole=base)
         if ref.place is None:
             lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
 
@@ -322,12 +338,19 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.ex
     obj = value.obj
     if obj is not None and obj.kind in ("tuple", "list"):
         fields = run.now.fields(obj)
+        known = exact_items(run, value)
         starred = [isinstance(item, ast.Starred) for item in target.elts]
         first = starred.index(True) if True in starred else len(starred)
         for position, item in enumerate(target.elts):
             slot = position if position <= first else len(fields) - len(starred) + position
             if position == first:
-                assign(run, item, UNKNOWN, source)
+                assert isinstance(item, ast.Starred)
+                if known is None or starred.count(True) > 1 or len(known) < len(starred) - 1:
+                    assign(run, item, UNKNOWN, source)
+                else:
+                    rest = known[first : len(known) - (len(starred) - 1 - first)]
+                    held_back = [(f"[{i}]", source, one) for i, one in enumerate(rest)]
+                    assign(run, item.value, container(run, source, "list", held_back), source)
                 continue
             held = fields.get(f"[{slot}]")
             if held is None and "[*]" in fields:
@@ -345,9 +368,10 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.ex
         for ref in value.refs:
             if ref.obj.kind == "iter" and isinstance(ref.obj.data, tuple) and ref.obj.data[0] == "parts":
                 for inner in ref.obj.data[1][0][1].refs:
-                    parts.append(inner.derive(Link(VIEW, ref.obj.made, source, key=(source, position))))
-            elif ref.obj.kind in ("tensor", "array"):
-                parts.append(ref.derive(Link(VIEW, "unpacking", source, key=(source, position))))
+                    key = unpacked_part(run, ref.obj.node or source, ref.obj.made, position, source)
+                    parts.append(inner.derive(Link(VIEW, ref.obj.made, source, key=key)))
+            elif ref.obj.kind in ("tensor", "array") or (ref.obj.kind == "unknown" and run.evidence(ref.obj) >= 2):
+                parts.append(ref.derive(Link(VIEW, "unpacking", source, key=Index((str(position),)))))
         if parts:
             assign(run, item, Value(tuple(parts)), source)
         elif value.refs and value.obj is not None and value.obj.kind == "unknown":
@@ -377,7 +401,9 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
                 held = run.now.fields(obj).get(f"[{position}]")
             if held is None and obj is not None and obj.kind in ("tensor", "array"):
                 held = Value(
-                    tuple(ref.derive(Link(VIEW, "unpacking", source, key=(source, position))) for ref in value.refs)
+                    tuple(
+                        ref.derive(Link(VIEW, "unpacking", source, key=Index((str(position),)))) for ref in value.refs
+                    )
                 )
             if held is None and obj is not None and obj.kind in ("unknown", "list", "tuple"):
                 held = run.field(obj, f"[{position}]")
@@ -429,7 +455,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
             if ref.obj.kind == "unknown" and run.evidence(ref.obj) < 1 and not array_like(target.slice):
                 held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
-            write_to(run, node, Value((ref.derive(link),)), op, "augmented", run.text(target))
+            write_to(run, node, Value((ref.derive(link),)), op, "augmented", run.text(target), whole=base)
             if ref.place is None:
                 lost_write(run, node, Value((ref,)), op)
         return

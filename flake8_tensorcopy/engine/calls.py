@@ -15,7 +15,14 @@ from flake8_tensorcopy.engine.evaluate import (
     is_imported,
 )
 from flake8_tensorcopy.engine.facts import PointerTest
-from flake8_tensorcopy.engine.functions import BUILTINS, SPECIAL, array_method, einops_call, numpy_call
+from flake8_tensorcopy.engine.functions import (
+    BUILTINS,
+    SPECIAL,
+    array_method,
+    attribute_from_call,
+    einops_call,
+    numpy_call,
+)
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -321,4 +328,30 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
     args = Args(run, node)
     args.use(run)
     kind = run.module.kind_of_class(cls)
-    return Value((Ref(Obj(kind, "fresh", node, made=cls.name, cls=cls.name, data=cls)),))
+    made = Obj(kind, "fresh", node, made=cls.name, cls=cls.name, data=cls)
+    init = run.module.method(cls, "__init__")
+    done = run.module.run_of(init) if init is not None and not init.wrapped else None
+    if done is not None and not args.spread:
+        for name, given, value in attributes_given(done, args):
+            attribute_from_call(run, node, made, name, value, given)
+    return Value((Ref(made),))
+
+
+def attributes_given(init: Run, args: Args) -> list[tuple[str, ast.expr, Value]]:
+    """Attributes that a constructor sets to its very arguments, and what they are in this call."""
+    if init.state is None or not init.params:
+        return []
+    given = dict(zip([obj.key for obj in init.params[1:]], zip(args.nodes, args.values, strict=True), strict=False))
+    given.update(args.keywords)
+    found = []
+    for key, held in init.state.fields(init.params[0]).items():
+        obj = held.obj
+        if (
+            obj in init.params[1:]
+            and obj.key in given
+            and all(link.op == "=" for ref in held.refs for link in ref.chain)
+        ):
+            node, value = given[obj.key]
+            if value.refs:
+                found.append((key[1:], node, value))
+    return found

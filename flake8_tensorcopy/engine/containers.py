@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
     store_item,
     values_of,
 )
+from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -24,6 +25,7 @@ from flake8_tensorcopy.engine.values import (
     Place,
     Ref,
     Value,
+    join_values,
 )
 
 
@@ -39,6 +41,16 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             value = args.values[-1]
             if name == "extend":
                 value = element_of(run, args.nodes[-1], value)
+            # Once for each time that the list is made: here, or in a loop that is over.
+            once = obj.loop is not None and obj.loop[: len(run.loop)] == run.loop
+            if name == "append" and once and (known := exact_items(run, one)) is not None:
+                store_item(run, obj, f"[{len(known)}]", value, args.nodes[-1], weak=False, site=node)
+                return NONE
+            if name == "insert":
+                _shift(run, obj)
+            if name == "append" and obj.data == "each":
+                store_item(run, obj, "[+]", value, args.nodes[-1], weak=True, site=node)
+                return NONE
             store_item(run, obj, "[*]", value, args.nodes[-1], weak=True, site=node)
             return NONE
         case "items" | "values" | "keys":
@@ -74,6 +86,16 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             return values_of(run, node, one)
         return UNKNOWN
     return None
+
+
+def _shift(run: Run, obj: Obj) -> None:
+    """The items of a list move: each may stand anywhere now."""
+    fields = run.now.fields(obj)
+    joined: Value | None = None
+    for held in fields.values():
+        joined = held if joined is None else join_values(joined, held)
+    if joined is not None:
+        run.now.heap[obj] = {"[*]": joined}
 
 
 def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:

@@ -8,7 +8,8 @@ from typing import Any
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import PointerTest
-from flake8_tensorcopy.engine.module import copy_facts
+from flake8_tensorcopy.engine.items import each_item, one_row
+from flake8_tensorcopy.engine.parts import Index, Row
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -21,7 +22,6 @@ from flake8_tensorcopy.engine.values import (
     UNSURE,
     VIEW,
     Arm,
-    Index,
     Link,
     Obj,
     Place,
@@ -68,6 +68,11 @@ def _name(run: Run, node: ast.Name) -> Value:
     for ref in value.refs:
         if ref.place is not None:
             ref.place.read = True
+    return live_here(run, value)
+
+
+def live_here(run: Run, value: Value) -> Value:
+    """Of the alternatives, those that the tests passed on the way here leave."""
     if len(value.refs) > 1 and run.now.arms:
         live = tuple(ref for ref in value.refs if not exclusive(ref.arms, run.now.arms))
         if live and len(live) < len(value.refs):
@@ -98,10 +103,17 @@ def attribute_of(run: Run, node: ast.AST, base: Value, attr: str) -> Value:
         return UNKNOWN
     result: Value | None = None
     for ref in base.refs:
-        one = _attribute_of_ref(run, node, ref, attr)
+        one = _held_by(ref, _attribute_of_ref(run, node, ref, attr), base)
         result = one if result is None else join_values(result, one)
     assert result is not None
-    return result
+    return live_here(run, result)
+
+
+def _held_by(ref: Ref, value: Value, whole: Value) -> Value:
+    """What an alternative of an object holds comes with the arms of that alternative."""
+    if len(whole.refs) < 2 or not ref.arms:
+        return value
+    return Value(tuple(one.under(ref.arms) for one in value.refs), value.kind, value.const)
 
 
 def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
@@ -197,7 +209,7 @@ def index_kind(run: Run, node: ast.expr) -> str:
 
 def slices_only(key: object) -> bool:
     """A part that keeps every dimension."""
-    return isinstance(key, Index) and all(":" in item for item in key.items)
+    return isinstance(key, Index) and key.slices_only
 
 
 def drops_all(link: Link) -> bool:
@@ -262,31 +274,33 @@ def subscript_of(run: Run, node: ast.Subscript, base: Value) -> Value:
         run.note(base, 1)
     result: Value | None = None
     for ref in base.refs:
-        one = _item_of_ref(run, node, ref, kind)
+        one = _held_by(ref, _item_of_ref(run, node, ref, kind, base), base)
         result = one if result is None else join_values(result, one)
     assert result is not None
-    return result
+    return live_here(run, result)
 
 
-def _item_of_ref(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
+def _item_of_ref(run: Run, node: ast.Subscript, ref: Ref, kind: str, whole: Value) -> Value:
     obj = ref.obj
     if obj.kind in CONTAINERS or kind == KEY or ref.kind in ("instance", "module", "optimizer"):
         return item_of(run, node, ref, kind)
     if obj.kind == "unknown" and run.evidence(obj) < 1 and not array_like(node.slice):
         if kind == ADVANCED:
-            return copy_of(run, node, ref, "index", node.slice)
+            return copy_of(run, node, ref, "index", node.slice, whole)
         if not isinstance(node.slice, ast.Slice):
             return item_of(run, node, ref, kind)
     if kind == ADVANCED:
-        return copy_of(run, node, ref, "index", node.slice)
-    text, whole = index_text(run, node.slice)
+        return copy_of(run, node, ref, "index", node.slice, whole)
+    text, complete = index_text(run, node.slice)
     link = UNSURE if kind == UNKNOWN_INDEX else VIEW
-    key = None if whole else index_part(run, node.slice)
+    key = None if complete else index_part(run, node.slice)
     return Value((ref.derive(Link(link, text.split("]")[0] + "]", node, key=key)),))
 
 
-def copy_of(run: Run, node: ast.AST, ref: Ref, made: str, index: ast.AST | None = None) -> Value:
-    """A fresh storage that holds a copy of (part of) the reference's data."""
+def copy_of(
+    run: Run, node: ast.AST, ref: Ref, made: str, index: ast.AST | None = None, whole: Value | None = None
+) -> Value:
+    """A fresh storage that holds a copy of (part of) the data of a reference, one of the alternatives of `whole`."""
     obj = Obj(
         "tensor" if ref.kind == "tensor" else "array" if ref.obj.kind == "array" else "unknown",
         "fresh",
@@ -298,7 +312,7 @@ def copy_of(run: Run, node: ast.AST, ref: Ref, made: str, index: ast.AST | None 
         graph=None if run.now.grad is None else (ref.obj.graph if run.now.grad else False),
         data=index,
     )
-    run.use(Value((ref,)), node, "operand")
+    run.use(Value((ref,)), node, "operand", whole)
     return Value((Ref(obj),))
 
 
@@ -324,7 +338,9 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
         return Value((ref.derive(Link(UNSURE, "[:]", node)),))
     key = item_key(run, node, kind)
     known = run.now.fields(obj).get(key)
-    if known is None and snapshot is not None:
+    if key == "[-1]" and "[+]" in run.now.fields(obj):
+        return run.now.fields(obj)["[+]"]
+    if known is None and snapshot is not None and (obj.owner == "fresh" or key == "[-1]" or obj.kind != "list"):
         return each_item(run, obj, key, snapshot)
     if known is None and obj.kind in ("list", "tuple") and kind == BASIC and run.now.fields(obj):
         index = node.slice
@@ -338,24 +354,6 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
         if held.place is not None:
             held.place.read = True
     return value
-
-
-def each_item(run: Run, container: Obj, key: str, joined: Value) -> Value:
-    """One item of a list: where a comprehension made an object for each, another one for each key."""
-    if container.data != "each":
-        return joined
-    known = run.each.get((container, key))
-    if known is None:
-        refs = []
-        for ref in joined.refs:
-            made = Obj("unknown", "fresh", ref.obj.node)
-            copy_facts(ref.obj, made)
-            refs.append(Ref(made, ref.chain, ref.place, ref.seen, ref.arms))
-        known = run.each[(container, key)] = Value(tuple(refs), joined.kind)
-    return known
-
-
-# ----- arithmetic
 
 
 def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
@@ -526,7 +524,7 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
 
 def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.expr, Value]]) -> Value:
     """A new container; each item is a binding of its own."""
-    obj = Obj(kind, "fresh", node)
+    obj = Obj(kind, "fresh", node, loop=run.loop)
     for key, item, value in items:
         store_item(run, obj, key, value, item, weak=key == "[*]", role="operand", fresh=True)
     return Value((Ref(obj),))
@@ -547,7 +545,7 @@ def store_item(
     name = f"{obj.key}{key}" if obj.key else "the item"
     stored_from = next((ref.place.root for ref in value.refs if ref.place is not None), "")
     place = Place(name, site or node, root=obj.key, stored_from=stored_from, origin="store", loop=run.loop)
-    place.made_in = run.stmt
+    place.made_in, place.made_at = run.stmt, run.clock
     held = run.bound(value, place, node)
     run.use(value, node, role)
     if weak:
@@ -594,39 +592,9 @@ def _spread(run: Run, value: Value) -> list[tuple[str, Value]]:
 
 
 def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
-    from flake8_tensorcopy.engine.assign import bind_target
+    from flake8_tensorcopy.engine.comprehensions import comprehension
 
-    state = run.now
-    saved = dict(state.env)
-    versions = dict(state.version)
-    first = evaluate(run, node.generators[0].iter)
-    outer = run.loop
-    run.loop = (*outer, 1)
-    for position, generator in enumerate(node.generators):
-        over = first if position == 0 else evaluate(run, generator.iter)
-        run.use_iterated(over, generator.iter)
-        bind_target(run, generator.target, element_of(run, generator.iter, over), generator.iter, origin="loop")
-        for test in generator.ifs:
-            run.use(evaluate(run, test), test, "test")
-    if isinstance(node, ast.DictComp):
-        run.use(evaluate(run, node.key), node.key, "argument")
-        result = container(run, node, "dict", [("[*]", node.value, evaluate(run, node.value))])
-    else:
-        value = evaluate(run, node.elt)
-        result = container(run, node, "list", [("[*]", node.elt, value)])
-        inside = set(ast.walk(node.elt))
-        if value.refs and all(ref.obj.owner == "fresh" and ref.obj.node in inside for ref in value.refs):
-            result.refs[0].obj.data = "each"
-    run.loop = outer
-    state = run.now
-    targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-    for name in targets:
-        if name in saved:
-            state.env[name] = saved[name]
-            state.version[name] = versions.get(name, 0)
-        else:
-            state.env.pop(name, None)
-    return result
+    return comprehension(run, node)
 
 
 def element_of(run: Run, node: ast.AST, value: Value) -> Value:
@@ -674,16 +642,22 @@ def _element_of_ref(run: Run, node: ast.AST, ref: Ref) -> Value:
         return Value((Ref(pack),))
     if obj.kind in ("tensor", "array") or (obj.kind == "unknown" and run.evidence(obj) >= 2):
         # Each row is another part.
-        link = Link(VIEW, "iteration", node, key=("row", node, run.loop))
+        link = Link(VIEW, "iteration", node, key=Row(node, run.loop))
         return Value((ref.derive(link),))
     if obj.kind == "dict":
         return STRING
     fields = [held for slot, held in run.now.fields(obj).items() if not per_pass(slot)]
+    if obj.data == "each" or (obj.kind == "list" and obj.owner != "fresh"):
+        # Whatever stands for all the items, not those that were met by their index.
+        fields = [held for slot, held in run.now.fields(obj).items() if slot in ("[*]", "[+]")]
     if obj.kind in ("list", "tuple", "iter") and fields:
-        joined: Value | None = None
+        # What was put into somebody else's list stands beside what was there.
+        joined: Value | None = run.item_per_pass(obj, node) if obj.owner != "fresh" else None
         for held in fields:
             joined = held if joined is None else join_values(joined, held)
         assert joined is not None
+        if obj.data == "each":
+            joined = Value(tuple(one_row(ref, node, run.loop) for ref in joined.refs), joined.kind)
         return _fresh_part(run, node, joined)
     return run.item_per_pass(obj, node)
 
@@ -731,6 +705,7 @@ def _namedexpr(run: Run, node: ast.NamedExpr) -> Value:
     from flake8_tensorcopy.engine.assign import bind_target
 
     value = evaluate(run, node.value)
+    run.use(value, node.value, "bind")
     bind_target(run, node.target, value, node.value)
     return run.now.env.get(node.target.id, value)
 

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
     element_of,
     evaluate,
 )
+from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.outcomes import (
     accumulated,
@@ -23,7 +24,7 @@ from flake8_tensorcopy.engine.outcomes import (
     pointer_results,
 )
 from flake8_tensorcopy.engine.refine import autograd_function, grad_mode, no_grad_decorated, refine
-from flake8_tensorcopy.engine.run import LoopFrame, Run
+from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
 from flake8_tensorcopy.engine.source import STATE_DICT, Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
 from flake8_tensorcopy.engine.state import State, join, join_all
@@ -39,6 +40,7 @@ from flake8_tensorcopy.engine.values import (
 from flake8_tensorcopy.engine.writes import lost_write
 
 MAX_LOOP_DEPTH = 4
+MAX_COUNTED = 3  # a loop of so many passes is run pass by pass
 
 
 def run_function(module: Module, function: Function) -> Run:
@@ -192,7 +194,7 @@ def _return(run: Run, node: ast.Return) -> None:
         run,
     )
     pointer_results(run, asserted=False, guards=False)
-    run.returned.append((value, run.now))
+    run.returned.append(Returned(value, run.now, node))
     run.state = None
 
 
@@ -236,7 +238,14 @@ def _if(run: Run, node: ast.If) -> None:
     run.state = state
 
 
-def _loop(run: Run, node: ast.For | ast.AsyncFor | ast.While, head: Callable[[], None]) -> None:
+def _loop(
+    run: Run,
+    node: ast.For | ast.AsyncFor | ast.While,
+    head: Callable[[], None],
+    iterating: list[ast.AST] | None = None,
+    counted: int | None = None,
+) -> None:
+    """Run the body as often as `counted` says, or twice: what changes from one pass to the next shows then."""
     entry = run.now
     outer = run.loop
     depth = len(outer)
@@ -252,7 +261,7 @@ def _loop(run: Run, node: ast.For | ast.AsyncFor | ast.While, head: Callable[[],
     frame.continues = []
     final = first_time
     # A snapshot that is taken now and then is read in the pass after the one that trained.
-    passes = 3 if depth == 0 and run.function.features & STATE_DICT else 2
+    passes = counted or (3 if depth == 0 and run.function.features & STATE_DICT else 2)
     for again in range(2, passes + 1):
         if final is None or not (depth == 0 or (depth < MAX_LOOP_DEPTH and _changed(before, final))):
             break
@@ -265,6 +274,8 @@ def _loop(run: Run, node: ast.For | ast.AsyncFor | ast.While, head: Callable[[],
         final = join_all([run.state, *frame.continues], run.entry_field)
     run.loop = outer
     run.frames.pop()
+    if iterating:
+        iterating.pop()
     if final is None and not frame.breaks:
         final = entry if first_time is None else first_time
     if final is not None:
@@ -300,12 +311,36 @@ def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
         run,
     )
 
+    run.iterating.append(node.iter)
+    known = exact_items(run, value) if not run.loop and not _leaves(node) else None
+    if known is not None and not 1 <= len(known) <= MAX_COUNTED:
+        known = None
+
     def head() -> None:
         run.stmt = node
-        bind_target(run, node.target, element_of(run, node.iter, value), node.iter, origin="loop")
+        item = element_of(run, node.iter, value) if known is None else known[run.loop[-1] - 1]
+        bind_target(run, node.target, item, node.iter, origin="loop")
         batch_of_tensors(run, node)
 
-    _loop(run, node, head)
+    _loop(run, node, head, run.iterating, _counted(node.iter) if known is None else len(known))
+
+
+def _leaves(node: ast.For | ast.AsyncFor) -> bool:
+    """A list that grows while it is iterated over, or a loop that is left early, is not run item by item."""
+    return any(
+        isinstance(item, (ast.Break, ast.Continue))
+        or (isinstance(item, ast.Attribute) and item.attr in ("append", "extend", "insert", "pop", "remove"))
+        for statement in node.body
+        for item in ast.walk(statement)
+    )
+
+
+def _counted(node: ast.expr) -> int | None:
+    """The passes of `range(3)`, if they are few."""
+    match node:
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(count))]) if 1 <= count <= MAX_COUNTED:
+            return count
+    return None
 
 
 def _while(run: Run, node: ast.While) -> None:

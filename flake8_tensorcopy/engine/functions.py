@@ -26,8 +26,10 @@ from flake8_tensorcopy.engine.values import (
     VIEW,
     Link,
     Obj,
+    Place,
     Ref,
     Value,
+    join_values,
 )
 from flake8_tensorcopy.engine.writes import write_to
 
@@ -161,20 +163,55 @@ def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
 def _shared_array(run: Run, node: ast.Call, args: Args) -> Value:
     """`from_numpy`, `as_tensor`, `asarray`, `from_dlpack`: the memory of what is given."""
     value = args.values[0] if args.values else UNKNOWN
-    obj = value.obj
     name = node.func.attr if isinstance(node.func, ast.Attribute) else "from_numpy"
-    if obj is None or obj.kind in CONTAINERS or (obj.kind == "unknown" and name in ("as_tensor", "asarray")):
+    if len(value.refs) > 1:
+        joined: Value | None = None
+        for ref in value.refs:
+            one = _shared_ref(run, node, args, ref, name)
+            joined = one if joined is None else join_values(joined, one)
+        return joined or UNKNOWN
+    if not value.refs:
         args.use(run)
         return fresh(run, node, "tensor", name, graph=False)
-    kind = MAYBE if obj.kind == "tensor" and name in ("as_tensor", "asarray") else NUMPY
+    return _shared_ref(run, node, args, value.refs[0], name)
+
+
+def _shared_ref(run: Run, node: ast.Call, args: Args, ref: Ref, name: str) -> Value:
+    obj = ref.obj
+    unclear = obj.kind == "unknown" and run.evidence(obj) < 2
+    if obj.kind in CONTAINERS or (unclear and name in ("as_tensor", "asarray")):
+        args.use(run)
+        return fresh(run, node, "tensor", name, graph=False)
+    kind = MAYBE if ref.kind in ("tensor", "unknown") and name in ("as_tensor", "asarray") else NUMPY
     if "dtype" in args.keywords and kind == NUMPY and name in ("as_tensor", "asarray"):
         kind = MAYBE
-    return Value(tuple(ref.derive(Link(kind, name, node)) for ref in value.refs))
+    return Value((ref.derive(Link(kind, name, node)),))
+
+
+def _namespace(run: Run, node: ast.Call, args: Args) -> Value:
+    """`SimpleNamespace(value=x)`: an object with these attributes."""
+    obj = Obj("instance", "fresh", node, made="SimpleNamespace")
+    if args.spread or args.values:
+        args.use(run)
+        return Value((Ref(obj),))
+    for name, (given, value) in args.keywords.items():
+        run.use(value, given, "store")
+        attribute_from_call(run, node, obj, name, value, given)
+    return Value((Ref(obj),))
+
+
+def attribute_from_call(run: Run, node: ast.Call, obj: Obj, name: str, value: Value, given: ast.AST) -> None:
+    """A new object holds what its constructor was given."""
+    place = Place(f"the item .{name}", node, origin="attribute", loop=run.loop)
+    place.root = ""
+    place.made_in, place.made_at = run.stmt, run.clock
+    run.now.set_field(obj, f".{name}", run.bound(value, place, given))
 
 
 SPECIAL: dict[str, Special] = {
     "copy.deepcopy": _deepcopy,
     "copy.copy": _copy,
+    "types.SimpleNamespace": _namespace,
     "torch.Tensor": _legacy_tensor,
     "torch.FloatTensor": _legacy_tensor,
     "torch.nn.Parameter": _parameter,
@@ -221,14 +258,15 @@ def array_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> V
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
     for given, value in args.all():
         run.use(value, given, "operand")
+    whole = run.method_calls[node][0] if node in run.method_calls else one
     if name in library.NUMPY_WRITES:
-        write_to(run, node, one, name, "method", run.short(receiver))
+        write_to(run, node, one, name, "method", run.short(receiver), whole=whole)
         return NONE
     if name in library.NUMPY_VIEWS:
         return Value((ref.derive(Link(VIEW, name, node)),))
     if name == "astype" and "copy" in args.keywords and not args.flag("copy"):
         return Value((ref.derive(Link(NUMPY, "astype", node)),))
-    run.use(one, receiver, "operand")
+    run.use(one, receiver, "operand", whole=whole)
     if name in ("item", "tolist"):
         return NUMBER
     return fresh(run, node, "array", name)

@@ -172,6 +172,8 @@ class Module:
                     return NUMBER
                 return Value((Ref(made, (), place),))
         made = Obj("unknown", owner, parent=obj, key=name, slot=key)
+        if obj.kind == "list" and not attribute:
+            made.any_of = run.any_item(obj)
         if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):
             made.kind, made.param, made.leaf = "tensor", True, True
         if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:

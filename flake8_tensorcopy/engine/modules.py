@@ -196,7 +196,7 @@ def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, show
             return fresh(run, node, "unknown", "call")
         inner = Args.__new__(Args)
         inner.node, inner.nodes, inner.values = node, args.nodes[:1], [value]
-        inner.keywords, inner.spread = {}, False
+        inner.keywords, inner.spread, inner.read = {}, False, False
         value = call_module(run, node, obj, inner, shown)
         if value.refs and value.refs[0].obj.owner == "fresh" and not value.refs[0].chain:
             return value

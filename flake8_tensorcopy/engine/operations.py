@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.ops import Op
+from flake8_tensorcopy.engine.parts import Index, turns
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -130,9 +131,10 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
     if args.flag("copy"):
         return copies(run, node, value, short)
     out: list[Ref] = []
+    whole = run.method_calls[node][0] if node in run.method_calls else value
     for ref in value.refs:
         overlap = op.overlaps and really_overlaps(short, node, receiver_first)
-        permuted = any(link.permuted for link in ref.chain)
+        permuted = _out_of_order(ref)
         expanded = ref.overlaps is not None
         sizes = node.args[receiver_first:]
         flattens = (
@@ -142,11 +144,11 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         )
         if op.layout and (expanded or (permuted and flattens)):
             # Out of memory order, so the layout op has to copy.
-            out.extend(copy_of(run, node, ref, short).refs)
+            out.extend(copy_of(run, node, ref, short, whole=whole).refs)
             continue
         if (ref.obj.pinned and short in ("to", "cuda")) or short == "pin_memory" or _casts(run, ref, short, node):
             # From pinned memory to a device, into pinned memory, weights to another dtype: a copy.
-            out.extend(copy_of(run, node, ref, short).refs)
+            out.extend(copy_of(run, node, ref, short, whole=whole).refs)
             out[-1].obj.pinned = short == "pin_memory"
             out[-1].obj.dtype = _target_dtype(run, short, node) or dtype_of(ref)
             continue
@@ -171,6 +173,19 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         link.dtype = _target_dtype(run, short, node) if kind == MAYBE else ""
         out.append(ref.derive(link))
     return Value(tuple(out))
+
+
+def _out_of_order(ref: Ref) -> bool:
+    """Whether the dimensions are surely not in memory order: exchanged, and none of them dropped since."""
+    permuted = False
+    for link in ref.chain:
+        if link.op == "unsqueeze":
+            return False  # a dimension of size 1 may stand anywhere
+        if link.permuted:
+            permuted = not (permuted and turns(link))
+        elif link.key is not None and not (isinstance(link.key, Index) and link.key.slices_only):
+            permuted = False
+    return permuted
 
 
 # The names of dtypes in torch, to one name each.
@@ -219,9 +234,38 @@ def part_key(run: Run, op: Op, short: str, node: ast.Call, first: int) -> object
     """For an op that views a part: which one."""
     if not op.part:
         return None
-    texts = tuple(run.text(item) for item in node.args[first:])
-    versions = tuple((name, run.now.version.get(name, 0)) for item in node.args[first:] for name in run.names_in(item))
+    given = node.args[first:]
+    index = _as_index(short, [_number(item) for item in given]) if not node.keywords else None
+    if index is not None:
+        return index
+    texts = tuple(run.text(item) for item in given)
+    versions = tuple((name, run.now.version.get(name, 0)) for item in given for name in run.names_in(item))
     return (short, texts, versions)
+
+
+def _as_index(short: str, given: list[int | None]) -> Index | None:
+    """`narrow` and `select` by literal numbers as the index that they are."""
+    match short, given:
+        case "narrow", [int(dim), int(start), int(length)] if 0 <= dim < 4 and start >= 0:
+            return Index((*(":" for _ in range(dim)), f"{start}:{start + length}"))
+        case "select", [int(dim), int(index)] if 0 <= dim < 4:
+            return Index((*(":" for _ in range(dim)), str(index)))
+    return None
+
+
+def unpacked_part(run: Run, node: ast.AST, made: str, position: int, source: ast.AST) -> object:
+    """Which part of a tensor is item `position` of what `unbind`, `chunk` or `split` makes of it."""
+    if not isinstance(node, ast.Call) or node.keywords:
+        return (source, position)
+    given = node.args if is_imported(run, node.func) is None else node.args[1:]
+    match made, [_number(item) for item in given]:
+        case "unbind", [] | [0]:
+            return Index((str(position),))
+        case "chunk", [int(count)] | [int(count), 0]:
+            return Index((f"piece {position} of {count}:",))
+        case "split", [int(size)] | [int(size), 0]:
+            return Index((f"{position * size}:{position * size + size}",))
+    return (source, position)
 
 
 def really_overlaps(short: str, node: ast.Call, first: int) -> bool:
@@ -279,7 +323,7 @@ def copies(run: Run, node: ast.AST, value: Value, made: str) -> Value:
     """A fresh copy of each alternative."""
     result: Value | None = None
     for ref in value.refs:
-        one = copy_of(run, node, ref, made)
+        one = copy_of(run, node, ref, made, whole=value)
         result = one if result is None else join_values(result, one)
     return result if result is not None else fresh(run, node, "unknown", made)
 
@@ -379,6 +423,7 @@ def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
 def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: Args, func: ast.Attribute) -> Value:
     """A method of Tensor with its row of the table."""
     one = Value((ref,))
+    whole = run.method_calls[node][0] if node in run.method_calls else one
     if name == "share_memory_":
         ref.obj.moved = True
     if name in library.TENSOR_ONLY or (name == "clamp" and any(value.refs for value in args.values)):
@@ -394,11 +439,11 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         return Value((ref.derive(Link(ALIAS, name, node)),))
     if op.writes:
         if 0 in op.writes:
-            for given, value in args.all():
+            for given, value in args.all() if not args.read else ():
                 run.use(value, given, "operand")
+            args.read = True
             if name == "copy_":
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
-            whole = run.method_calls[node][0] if node in run.method_calls else one
             write_to(run, node, one, name, "method", run.short(func.value), whole=whole)
             run.use(one, func.value, "receiver")
             run.written_here.append((node, one, name))
@@ -425,10 +470,10 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     if op.result == "array" and op.of == 0:
         return Value((ref.derive(Link(NUMPY, name, node)),))
     if op.result != "host" or op.reads_data:
-        run.use(one, func.value, role)
+        run.use(one, func.value, role, whole=whole)
     reduced_on_host(run, node, ref, name, op)
     if name == "clone":
-        return copy_of(run, node, ref, "clone")
+        return copy_of(run, node, ref, "clone", whole=whole)
     return op_result(run, node, op, name, [one, *args.values], args, 1)
 
 

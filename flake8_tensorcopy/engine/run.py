@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import (
@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.facts import (
     PointerTest,
     StaleRead,
 )
+from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
@@ -46,6 +47,14 @@ class Use:
         self.role = role
 
 
+class Returned(NamedTuple):
+    """What one `return` gives, and the state there."""
+
+    value: Value
+    state: State
+    node: ast.Return
+
+
 class LoopFrame:
     """Where `break` and `continue` of the innermost loop leave their states."""
 
@@ -72,7 +81,7 @@ class Run:
         self.ticks = 0  # reads and writes
         self.uses: list[Use] = []
         self.facts: dict[tuple[object, ...], Fact] = {}
-        self.returned: list[tuple[Value, State]] = []
+        self.returned: list[Returned] = []
         self.log: list[Write] = []
         self.modules: dict[Obj, None] = {}
         self.params: list[Obj] = []
@@ -88,6 +97,8 @@ class Run:
         self.item_candidates: dict[tuple[Obj, str], tuple[ast.stmt, str, tuple[int, ...], Obj]] = {}
         self.about: dict[tuple[object, ...], tuple[Obj, ast.AST | None]] = {}  # whose evidence to ask at the end
         self.each: dict[tuple[Obj, str], Value] = {}
+        self.iterating: list[ast.AST] = []  # what the loops under way iterate over
+        self.any_items: dict[Obj, Obj] = {}
         self.siblings: dict[str, frozenset[str]] = {}
         self.rebindings: list[tuple[Place, DeadRebinding, Ref]] = []
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
@@ -201,35 +212,41 @@ class Run:
 
     # ----- uses
 
-    def use(self, value: Value, node: ast.AST, role: str) -> None:
-        """The current statement consumes the value."""
-        several = len(value.refs) > 1
+    def use(self, value: Value, node: ast.AST, role: str, whole: Value | None = None) -> None:
+        """The current statement consumes the value; `whole` has all its alternatives, where they are met one by one."""
+        whole = whole or value
+        several = len(whole.refs) > 1
         for ref in value.refs:
             # What this very statement puts into a slot is used where it is put there.
-            if ref.place is not None and (ref.place.made_in is None or ref.place.made_in is not self.stmt):
+            if ref.place is not None and not self._just_made(ref.place):
                 if role not in ("receiver", "bind", "test", "logged"):
                     ref.place.last_use = self.clock
-                self.uses.append(Use(ref, node, role, several and value.mixed_with(ref), self.count()))
+                self.uses.append(Use(ref, node, role, several and mixed(whole, ref), self.count()))
                 known = self.logged.get(ref.place)
                 if known is not None:
                     known.add(role)
                 if ref.obj.data == "state" and role != "iterate":
                     self.loaded.add(ref.obj)
 
+    def _just_made(self, place: Place) -> bool:
+        return place.made_in is not None and place.made_in is self.stmt and place.made_at == self.clock
+
     def use_deep(self, value: Value, node: ast.AST, role: str) -> None:
         """A container is handed on: its items are read too."""
         self.use(value, node, role)
         seen: set[Obj] = set()
-        pending = [ref.obj for ref in value.refs]
+        pending = [(ref.obj, ref.arms) for ref in value.refs]
         while pending and len(seen) < 50:
-            obj = pending.pop()
+            obj, arms = pending.pop()
             if obj in seen or obj.kind in ("tensor", "array", "module", "function", "class"):
                 continue
             seen.add(obj)
             for slot, held in self.now.fields(obj).items():
                 if slot[0] == "[" and not per_pass(slot):
+                    if arms:
+                        held = Value(tuple(ref.under(arms) for ref in held.refs), held.kind)
                     self.use(held, node, role if obj.kind == "tuple" else "item")
-                    pending.extend(ref.obj for ref in held.refs)
+                    pending.extend((ref.obj, ref.arms) for ref in held.refs)
 
     def use_iterated(self, value: Value, node: ast.AST) -> None:
         """The value is iterated over: a tensor is read, and so are the items of a container."""
@@ -247,7 +264,7 @@ class Run:
             elif obj.kind in ("list", "tuple", "iter"):
                 self.use_deep(Value((ref,)), node, "iterate")
             else:
-                self.use(Value((ref,)), node, "iterate")
+                self.use(Value((ref,)), node, "iterate", whole=value)
 
     def use_logged(self, value: Value, node: ast.AST) -> None:
         """The value is printed, formatted or logged."""
@@ -306,13 +323,22 @@ class Run:
     def copied_into(self, ref: Ref, source: Value) -> None:
         """`x.copy_(y)`: what was taken from x is written back."""
         if ref.place is not None and any(other.obj is ref.obj for other in source.refs):
-            ref.place.absorbed |= self.now.written(ref.obj)
+            known = self.now.absorbed.get(ref.place, frozenset())
+            self.now.absorbed[ref.place] = known | self.now.written(ref.obj)
             self.written_back.add(ref.obj)
 
     def reading_arguments(self, function: Function, args: Args) -> None:
         """A function of this file reads what it is given."""
         for node, value in args.all():
             self.use_deep(value, node, "argument")
+
+    def any_item(self, obj: Obj) -> Obj:
+        """What stands for any item of a list that this function was given."""
+        known = self.any_items.get(obj)
+        if known is None:
+            known = self.any_items[obj] = Obj("unknown", "item", parent=obj, slot="[any]")
+            known.any_of = known
+        return known
 
     def item_per_pass(self, obj: Obj, node: ast.AST) -> Value:
         """An element met while iterating: another object in each pass of the loop."""
@@ -346,6 +372,11 @@ class Run:
             self.strengths[mark] = strength
             if between is not None:
                 self.between[mark] = between
+
+
+def for_all(slot: str) -> bool:
+    """Whether a slot stands for all the items of a list."""
+    return slot == "[any]" or per_pass(slot)
 
 
 def per_pass(slot: str) -> bool:

@@ -209,6 +209,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= _ATTRIBUTES.get(name, 0)
                 if name[-1:] == "_" and name[:1] != "_" and ops.method(name) is not None:
                     features |= WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST
+                elif name in library.NUMPY_WRITES:
+                    features |= WRITE
                 if isinstance(node.ctx, ast.Store):
                     features |= ATTR_STORE
                     if name == "data" and not isinstance(node.value, (ast.Name, ast.Attribute)):
@@ -349,6 +351,11 @@ def _shares(value: ast.expr) -> int:
     if isinstance(value, ast.Call):
         func = value.func
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        # What a class makes is new, but for `torch.Tensor(array)`, `nn.Parameter(x)`, `Variable(x)`.
-        return 0 if name[:1].isupper() and name not in _WRAPPERS and not name.endswith("Tensor") else SHARE
+        if name[:1].isupper() and name not in _WRAPPERS and not name.endswith("Tensor"):
+            # What a class makes is new, but for `torch.Tensor(array)`, `nn.Parameter(x)`, `Variable(x)`;
+            # an object of a class of the file may hold what it was given.
+            given = [*value.args, *(keyword.value for keyword in value.keywords)]
+            holds = name == "SimpleNamespace" or isinstance(func, ast.Name)
+            return SHARE if holds and any(isinstance(item, (ast.Name, ast.Attribute)) for item in given) else 0
+        return SHARE
     return 0

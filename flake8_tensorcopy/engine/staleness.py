@@ -10,7 +10,8 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
-from flake8_tensorcopy.engine.run import Run, Use
+from flake8_tensorcopy.engine.parts import all_passes, must_overlap
+from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -21,11 +22,11 @@ from flake8_tensorcopy.engine.values import (
     Link,
     Obj,
     Place,
+    Ref,
     Write,
     common_prefix,
     exclusive,
     link_between,
-    must_overlap,
     same_derivation,
 )
 
@@ -72,9 +73,11 @@ def finish(run: Run) -> None:
         if use.role == "receiver":
             continue
         for write in sorted(writes, key=_tick):
-            if write in ref.seen or write in place.absorbed:
+            if write in ref.seen or write in state.absorbed.get(place, ()):
                 continue
-            if use.tick < write.tick or any(link.node is write.node for link in ref.chain):
+            if use.tick < write.tick or any(link.node is write.node for link in ref.chain[ref.held :]):
+                continue
+            if _other_item(run, write, ref):
                 continue
             if write.ref.place is place and not (use.role != "iterate" and _kept_result(write)):
                 continue
@@ -83,7 +86,7 @@ def finish(run: Run) -> None:
                 continue
             if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms):
                 continue
-            if not must_overlap(ref.chain, write.ref.chain) or not same_derivation(ref, write.ref):
+            if not must_overlap(ref.chain, all_passes(write, run.iterating)) or not same_derivation(ref, write.ref):
                 continue
             seen.add(mark)
             _stale(run, use, write, uses)
@@ -104,6 +107,8 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     read_chain, written_chain = ref.chain[: ref.held], write.ref.chain[: write.ref.held]
     start = common_prefix(read_chain, written_chain)
     mine, theirs = read_chain[start:], written_chain[start:]
+    # `x.reshape(-1).add_(1)`: perhaps the write is to a copy that nobody holds.
+    perhaps = [link for link in write.ref.chain[write.ref.held :] if link.kind == MAYBE]
     roles = [other.role for other in uses if other.ref.place is place]
     role = max(roles, key=lambda name: _RANK.get(name, 0))
     together = any(
@@ -135,7 +140,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             how=write.how,
             inner=write.inner,
             read=use.node,
-            link=link_between(mine, theirs),
+            link=link_between(mine, (*theirs, *perhaps)),
             links=tuple(link.op for link in (*mine, *theirs) if link.kind != ALIAS),
             evidence=_evidence(run, ref.obj, write),
             together=together,
@@ -155,7 +160,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             parameter=ref.obj.param or ref.obj.slot == ".grad",
             writer_used=False,
             activation=_activation(write),
-            maybe_op=next((link.op for link in (*theirs, *mine) if link.kind == MAYBE), ""),
+            maybe_op=next((link.op for link in (*theirs, *perhaps, *mine) if link.kind == MAYBE), ""),
         ),
         # A binding is reported once for each write; the strongest read is kept.
         strength=(together, "difference" in roles, _RANK.get(role, 0)),
@@ -227,6 +232,14 @@ def _evidence(run: Run, obj: Obj, write: Write) -> int:
 def _same_slots(one: Place, other: Place) -> bool:
     """Two slots of one container that may be one: `buf[i]` and `buf[*]`."""
     return one.root == other.root != "" and "store" in (one.origin, other.origin) and "[*]" in one.name + other.name
+
+
+def _other_item(run: Run, write: Write, ref: Ref) -> bool:
+    """The write is to the item that a loop has met in one pass, and the loop is not over: it may be another one."""
+    obj = write.ref.obj
+    if obj is ref.obj or not per_pass(obj.slot):
+        return False
+    return any(obj.slot.startswith(f"[{id(node)}(") for node in run.iterating)
 
 
 def _tick(write: Write) -> int:

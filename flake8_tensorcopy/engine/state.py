@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 
-from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Value, Write, exclusive, join_values
+from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Place, Value, Write, exclusive, join_values
 
 _fresh = itertools.count(1)
 
@@ -18,7 +18,7 @@ NO_WRITES: frozenset[Write] = frozenset()
 class State:
     """What holds at one point of a function on the paths that reach it."""
 
-    __slots__ = ("arms", "env", "epoch", "grad", "heap", "version", "writes")
+    __slots__ = ("absorbed", "arms", "env", "epoch", "grad", "heap", "version", "writes")
 
     def __init__(self) -> None:
         self.env: dict[str, Value] = {}
@@ -27,6 +27,7 @@ class State:
         self.epoch: dict[Obj, int] = {}
         self.writes: dict[Obj, frozenset[Write]] = {}
         self.arms: frozenset[Arm] = frozenset()
+        self.absorbed: dict[Place, frozenset[Write]] = {}  # writes that a `copy_` through the binding made good
         self.grad: bool | None = True
 
     def copy(self) -> State:
@@ -37,6 +38,7 @@ class State:
         new.epoch = self.epoch.copy()
         new.writes = self.writes.copy()
         new.arms = self.arms
+        new.absorbed = self.absorbed.copy()
         new.grad = self.grad
         return new
 
@@ -62,12 +64,18 @@ class State:
         self.epoch[obj] = next(_fresh)
 
     def written(self, obj: Obj) -> frozenset[Write]:
-        return self.writes.get(obj, NO_WRITES)
+        found = self.writes.get(obj, NO_WRITES)
+        if obj.any_of is not None and obj.any_of is not obj:
+            # What was done to every item was done to this one.
+            found |= {write for write in self.writes.get(obj.any_of, NO_WRITES) if _reaches(write.ref.obj, obj)}
+        return found
 
     def add_write(self, obj: Obj, write: Write) -> None:
         known = self.writes.get(obj, NO_WRITES)
         if len(known) < MAX_WRITES:
             self.writes[obj] = known | {write}
+        if obj.any_of is not None and obj.any_of is not obj:
+            self.add_write(obj.any_of, write)
 
 
 def join(one: State | None, other: State | None, entry_field: EntryField) -> State | None:
@@ -80,6 +88,8 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
     # Where the two paths disagree, each alternative is known to come with the arms of its path.
     only_one, only_other = one.arms - other.arms, other.arms - one.arms
     apart = _Apart(dict(one.writes), other.writes)
+    if one.absorbed or other.absorbed:
+        one.absorbed = _absorbed(one, other)
     for name, value in other.env.items():
         mine = env.get(name)
         if mine is None:
@@ -96,9 +106,22 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
         if mine_fields is fields:
             continue
         if mine_fields is None:
+            if obj.owner == "fresh" and obj.loop is not None:
+                # Made on the other path: there is none on this one.
+                heap[obj] = {key: _under(value, only_other, other.arms) for key, value in fields.items()}
+                continue
             mine_fields = {}
-        merged = dict(mine_fields)
+        if obj.kind == "list" and obj.loop is not None and obj.data != "each" and mine_fields.keys() != fields.keys():
+            mine_fields, fields = _of_any_length(mine_fields, fields), _of_any_length(fields, mine_fields)
+        merged = {key: value for key, value in mine_fields.items() if key in fields or not _absent(obj, key)}
         for key in {**mine_fields, **fields}:
+            if _absent(obj, key) and (key not in mine_fields or key not in fields):
+                merged[key] = (
+                    _under(mine_fields[key], only_one, one.arms)
+                    if key in mine_fields
+                    else _under(fields[key], only_other, other.arms)
+                )
+                continue
             left = mine_fields.get(key) or entry_field(one, obj, key)
             right = fields.get(key) or entry_field(other, obj, key)
             if left is not right:
@@ -107,7 +130,9 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
             merged[key] = left
         heap[obj] = merged
     for obj, fields in list(heap.items()):
-        if obj not in other.heap:
+        if obj not in other.heap and obj.owner == "fresh" and obj.loop is not None:
+            heap[obj] = {key: _under(value, only_one, one.arms) for key, value in fields.items()}
+        elif obj not in other.heap:
             heap[obj] = {
                 key: join_values(
                     _under(value, only_one, one.arms), _under(entry_field(other, obj, key), only_other, other.arms)
@@ -124,6 +149,42 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
     if one.grad != other.grad:
         one.grad = None
     return one
+
+
+def _absorbed(one: State, other: State) -> dict[Place, frozenset[Write]]:
+    """What is made good on both paths, as far as it was written there."""
+    joined: dict[Place, frozenset[Write]] = {}
+    for place in {**one.absorbed, **other.absorbed}:
+        mine, theirs = one.absorbed.get(place, NO_WRITES), other.absorbed.get(place, NO_WRITES)
+        joined[place] = frozenset(
+            write
+            for write in mine | theirs
+            if (write in mine or write not in one.writes.get(write.ref.obj, NO_WRITES))
+            and (write in theirs or write not in other.writes.get(write.ref.obj, NO_WRITES))
+        )
+    return joined
+
+
+def _absent(obj: Obj, key: str) -> bool:
+    """Whether a slot that a path does not know is one that the container does not have there."""
+    return obj.owner == "fresh" and obj.loop is not None and key[0] == "["
+
+
+def _of_any_length(mine: dict[str, Value], other: dict[str, Value]) -> dict[str, Value]:
+    """The items of a list which is longer on one path: what only one has may stand at any end."""
+    result = {key: value for key, value in mine.items() if key in other and key != "[*]"}
+    rest = [value for key, value in mine.items() if key not in result]
+    joined = None
+    for value in rest:
+        joined = value if joined is None else join_values(joined, value)
+    if joined is not None:
+        result["[*]"] = joined
+    return result
+
+
+def _reaches(written: Obj, item: Obj) -> bool:
+    """Whether a write to what stands for any item (or to each in its turn) is one to this item."""
+    return written is item.any_of or (written.slot[-2:] == ")]" and item.slot[-2:] != ")]")
 
 
 class _Apart:

@@ -6,9 +6,12 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine.items import each_item
+from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.values import (
     NUMBER,
     UNKNOWN,
+    VIEW,
     Chain,
     Link,
     Obj,
@@ -94,7 +97,7 @@ def _summarise(run: Run) -> Summary:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
             summary.rebinds.append((target, key))
-    for value, state in run.returned:
+    for value, state, _ in run.returned:
         if not value.refs and value.kind == "number":
             summary.plain = "number"
         for ref in value.refs[:6]:
@@ -139,7 +142,7 @@ def apply_summary(
         if name in keywords:
             given[position] = keywords[name][1]
     for effect in summary.effects:
-        value = _find(run, effect.target, given)
+        value = _find(run, node, effect.target, given)
         if value is None:
             continue
         if effect.training:
@@ -157,7 +160,7 @@ def apply_summary(
             unsure=effect.conditional,
         )
     for target, key in summary.rebinds:
-        value = _find(run, target, given)
+        value = _find(run, node, target, given)
         if value is not None:
             for ref in value.refs:
                 held = Obj("unknown", "attribute", node, parent=ref.obj, slot=key, key=f"{ref.obj.key}{key}")
@@ -182,16 +185,33 @@ def _argument_text(run: Run, node: ast.Call, target: Target, summary: Summary) -
     return name + "".join(target.slots)
 
 
-def _find(run: Run, target: Target, given: dict[int, Value]) -> Value | None:
+def _find(run: Run, node: ast.AST, target: Target, given: dict[int, Value]) -> Value | None:
     value = given.get(target.argument)
     for slot in target.slots:
-        if value is None or value.obj is None:
+        if value is None or not value.refs:
             return None
         if slot.startswith("[") and slot.endswith(")]"):
             # An item of one pass inside the callee: another one for the caller.
             return None
-        value = run.field(value.obj, slot)
+        parts = [_part(run, node, ref, slot) for ref in value.refs]
+        value = parts[0]
+        for part in parts[1:]:
+            value = join_values(value, part)
     return value
+
+
+def _part(run: Run, node: ast.AST, ref: Ref, slot: str) -> Value:
+    """What the caller has in a slot of an argument."""
+    obj = ref.obj
+    tensor = ref.kind in ("tensor", "array") or (obj.kind == "unknown" and run.evidence(obj) >= 2)
+    if slot[0] == "[" and tensor:
+        # The callee could not know that it is given a tensor: what it took for an item is a part.
+        key = Index((slot[1:-1],)) if slot[1:-1].lstrip("-").isdigit() else (node, slot)
+        return Value((ref.derive(Link(VIEW, slot, node, key=key)),))
+    fields = run.now.fields(obj)
+    if slot not in fields and "[*]" in fields and slot[0] == "[" and obj.owner == "fresh":
+        return each_item(run, obj, slot, fields["[*]"])
+    return run.field(obj, slot)
 
 
 def _with_links(value: Value, chain: Chain, node: ast.AST) -> Value:
@@ -205,9 +225,15 @@ def _with_links(value: Value, chain: Chain, node: ast.AST) -> Value:
     return Value(tuple(refs))
 
 
+def _computed_from(was: Obj, given: dict[int, Value]) -> tuple[Obj, ...]:
+    """The arguments of this call whose kind decides that of the result."""
+    names = {source.key for source in was.source if source.owner == "argument"}
+    return tuple(ref.obj for value in given.values() for ref in value.refs) if names else ()
+
+
 def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value]) -> Value:
     if result.target is not None:
-        found = _find(run, result.target, given)
+        found = _find(run, node, result.target, given)
         return _with_links(found, result.chain, node) if found is not None else UNKNOWN
     was = result.obj
     assert was is not None
@@ -228,6 +254,7 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value]) -> 
     )
     if was.kind == "unknown":
         made.uses.append((run.module.evidence(was, None), None))
+        made.source = _computed_from(was, given)
     for key, parts in result.parts:
         held: Value | None = None
         for part in parts:

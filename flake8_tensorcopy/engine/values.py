@@ -87,19 +87,34 @@ class Obj:
     moved: bool = False  # `share_memory_()` gave it another storage
     param: bool = False  # a Parameter, or a tensor that a module or optimizer trains
     cls: str = ""  # qualified name of the class of a module or instance
+    exact: bool = False  # a list that a comprehension made of another one, item by item
+    any_of: Obj | None = (
+        None  # what stands for any item of the list that this is one item of; the object itself, if that
+    )
+    born: int = 0  # of a list that a comprehension made: its place in the order of reads and writes
+    over: Obj | None = None  # the list of such items that it was made of
+    loop: tuple[int, ...] | None = None  # of a list that a display made: the pass of the loop it was made in
     data: Any = None  # structure of iterators, functions, classes
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.owner} {self.made or self.key} line {getattr(self.node, 'lineno', '?')}>"
 
 
-NOTHING: frozenset[Any] = frozenset()
-
-
 class Place:
     """A binding: a name, or a slot of a container or object, bound once by one statement."""
 
-    __slots__ = ("absorbed", "last_use", "loop", "made_in", "name", "node", "origin", "read", "root", "stored_from")
+    __slots__ = (
+        "last_use",
+        "loop",
+        "made_at",
+        "made_in",
+        "name",
+        "node",
+        "origin",
+        "read",
+        "root",
+        "stored_from",
+    )
 
     def __init__(
         self,
@@ -119,7 +134,7 @@ class Place:
         self.read = False
         self.last_use = 0
         self.made_in: ast.AST | None = None  # for a slot: the statement that filled it
-        self.absorbed: frozenset[Write] = NOTHING  # writes that a later `copy_` through this binding made good
+        self.made_at = 0  # and which execution of it, by the clock of the run
 
     def __repr__(self) -> str:
         return f"<{self.name} line {getattr(self.node, 'lineno', '?')}>"
@@ -319,34 +334,6 @@ def common_prefix(one: Chain, other: Chain) -> int:
             break
         count += 1
     return count
-
-
-def must_overlap(one: Chain, other: Chain) -> bool:
-    """Whether two references to one storage surely share an element (parts with different keys may not)."""
-    start = common_prefix(one, other)
-    mine = [link.key for link in one[start:] if link.key is not None]
-    theirs = [link.key for link in other[start:] if link.key is not None]
-    if any(link.kind == UNSURE for link in (*one[start:], *other[start:])):
-        return False
-    return not mine or not theirs or parts_overlap(mine[0], theirs[0])
-
-
-class Index(NamedTuple):
-    """The part that an index names: the text of each item, with the bindings of its names."""
-
-    items: tuple[str, ...]
-
-
-def parts_overlap(one: object, other: object) -> bool:
-    """Whether two parts of a tensor surely share an element: the same index, or one that begins like the other."""
-    if one == other:
-        return True
-    if not isinstance(one, Index) or not isinstance(other, Index):
-        return False
-    for mine, theirs in zip(one.items, other.items, strict=False):
-        if "..." in (mine, theirs) or (mine != theirs and ":" not in (mine, theirs)):
-            return False
-    return True
 
 
 _LINK_ORDER = (SNAPSHOT, MAYBE, NUMPY, DETACH, VIEW, ALIAS)

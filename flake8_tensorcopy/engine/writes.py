@@ -11,6 +11,7 @@ from flake8_tensorcopy.engine.facts import (
     OverlappingWrite,
     SharedWrite,
 )
+from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -51,7 +52,7 @@ def write_to(
         write = Write(node, run.stmt, op, how, ref, state.arms | ref.arms, run.loop, target, inner)
         write.time = run.clock
         write.tick = run.count()
-        write.mixed = unsure or (several and whole.mixed_with(ref))
+        write.mixed = unsure or (len(whole.refs) > 1 and mixed(whole, ref))
         state.add_write(ref.obj, write)
         run.log.append(write)
         _reach_owners(run, ref, write)

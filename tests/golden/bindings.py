@@ -233,19 +233,9 @@ def tuple_display(x: torch.Tensor):
 def append(x: torch.Tensor):
     kept = []
     kept.append(x)
-    x.add_(1)  # fact: StaleRead reader=kept[*] writer=x op=add_ link=alias | stored_from=x
+    x.add_(1)  # fact: StaleRead reader=kept[0] writer=x op=add_ link=alias | stored_from=x
     # moves: kept
     return kept
-
-
-# todo: an item that may be one of two counts as certainly the first
-def second_of_two_appended(x: torch.Tensor, y: torch.Tensor):
-    kept = []
-    kept.append(x)
-    kept.append(y)
-    second = kept[1]
-    second.add_(1)  # stays: x
-    return x * 2
 
 
 def append_of_a_clone(x: torch.Tensor):
@@ -258,7 +248,7 @@ def append_of_a_clone(x: torch.Tensor):
 def append_of_a_view(x: torch.Tensor):
     kept = []
     kept.append(x[0])
-    x.add_(1)  # fact: StaleRead reader=kept[*] writer=x op=add_ link=view | stored_from=x
+    x.add_(1)  # fact: StaleRead reader=kept[0] writer=x op=add_ link=view | stored_from=x
     # moves: kept
     return kept
 
@@ -267,7 +257,7 @@ def append_of_an_array():
     x = torch.zeros(3)
     kept = []
     kept.append(x.numpy())
-    x.add_(1)  # fact: StaleRead reader=kept[*] writer=x op=add_ link=numpy
+    x.add_(1)  # fact: StaleRead reader=kept[0] writer=x op=add_ link=numpy
     # moves: kept
     return kept
 

@@ -1,0 +1,96 @@
+"""Comprehensions: what they make of each item, one by one or for all of them."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine.assign import bind_target
+from flake8_tensorcopy.engine.evaluate import container, element_of, evaluate
+from flake8_tensorcopy.engine.items import all_rows, differs, each_objects, exact_items
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import Value
+
+MAX_UNROLLED = 4  # items of a list that a comprehension is run for one by one
+
+
+def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+    state = run.now
+    saved = dict(state.env)
+    versions = dict(state.version)
+    first = evaluate(run, node.generators[0].iter)
+    outer = run.loop
+    run.loop = (*outer, 1)
+    known = exact_items(run, first)
+    if known is not None and isinstance(node, ast.ListComp) and len(known) <= MAX_UNROLLED and _plain(node):
+        result = _unrolled(run, node, first, known)
+        _restore_names(run, node, saved, versions)
+        run.loop = outer
+        return result
+    for position, generator in enumerate(node.generators):
+        over = first if position == 0 else evaluate(run, generator.iter)
+        run.use_iterated(over, generator.iter)
+        bind_target(run, generator.target, element_of(run, generator.iter, over), generator.iter, origin="loop")
+        for test in generator.ifs:
+            run.use(evaluate(run, test), test, "test")
+    if isinstance(node, ast.DictComp):
+        run.use(evaluate(run, node.key), node.key, "argument")
+        result = container(run, node, "dict", [("[*]", node.value, evaluate(run, node.value))])
+    else:
+        value = evaluate(run, node.elt)
+        result = container(run, node, "list", [("[*]", node.elt, value)])
+        inside = set(ast.walk(node.elt))
+        made = result.refs[0].obj
+        passes = {f"[{id(generator.iter)}{run.loop}]" for generator in node.generators}
+        lists = {ref.obj.parent for ref in value.refs if ref.obj.slot in passes}
+        each = each_objects(run, first) if len(node.generators) == 1 else frozenset()
+        if value.refs and all(
+            differs(run, ref, inside, passes)
+            or ref.obj in each
+            or (ref.obj.parent is not None and ref.obj.parent in lists)
+            for ref in value.refs
+        ):
+            made.data = "each"
+            made.over = first.obj if each else None
+            made.born = run.count()
+            for ref in value.refs:
+                if ref.obj.node in inside and ref.obj.owner == "fresh":
+                    ref.obj.any_of = ref.obj
+            held = run.now.fields(made)["[*]"]
+            run.now.set_field(made, "[*]", Value(tuple(all_rows(run, ref) for ref in held.refs), held.kind))
+            made.exact = len(node.generators) == 1 and not node.generators[0].ifs
+    run.loop = outer
+    _restore_names(run, node, saved, versions)
+    return result
+
+
+def _plain(node: ast.ListComp) -> bool:
+    """One `for`, no `if`."""
+    return len(node.generators) == 1 and not node.generators[0].ifs
+
+
+def _unrolled(run: Run, node: ast.ListComp, over: Value, known: list[Value]) -> Value:
+    """A comprehension over a list whose items are known one by one."""
+    generator = node.generators[0]
+    run.use_iterated(over, generator.iter)
+    items: list[tuple[str, ast.expr, Value]] = []
+    for position, held in enumerate(known):
+        bind_target(run, generator.target, held, generator.iter, origin="loop")
+        items.append((f"[{position}]", node.elt, evaluate(run, node.elt)))
+    return container(run, node, "list", items)
+
+
+def _restore_names(
+    run: Run,
+    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+    saved: dict[str, Value],
+    versions: dict[str, int],
+) -> None:
+    """The targets of a comprehension are its own."""
+    state = run.now
+    targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    for name in targets:
+        if name in saved:
+            state.env[name] = saved[name]
+            state.version[name] = versions.get(name, 0)
+        else:
+            state.env.pop(name, None)
