@@ -183,6 +183,24 @@ def test_truth_of_branches_is_over_all_executions() -> None:
     assert stale(body, "x: torch.Tensor, flag: bool") == set()
 
 
+def test_what_copy_writes_over_may_be_said_or_not() -> None:
+    """What is written back was perhaps saved before: by `to`, or by hand."""
+    from flake8_tensorcopy.verify.programs import runs
+
+    def seen(rest: str) -> tuple[set[int], set[int]]:
+        """The lines of the writes that made `old` stale, and of those that may be said or not."""
+        head = "import torch\n\ndef program(x: torch.Tensor, y: torch.Tensor):\n    old = x\n    x.add_(1)\n"
+        tree = ast.parse(head + rest + "    return old * 2\n")
+        run, _ = runs.execute(tree, runs.choices(tree)[0])
+        return {key.write for key in run.stale if key.reader == "old"}, {key.write for key in run.open}
+
+    assert seen("") == ({5}, set())
+    assert seen("    old.copy_(y)\n") == ({5}, {5})
+    assert seen("    old[0].copy_(y[0])\n") == ({5}, set())
+    assert seen("    old.copy_(y)\n    x.add_(1)\n") == ({5, 7}, {5})
+    assert seen("    old.copy_(x)\n") == (set(), set())
+
+
 @pytest.mark.parametrize(
     ("helper", "body", "expected"),
     [
@@ -485,6 +503,43 @@ def test_known_limit_of_a_list_that_grows_in_a_loop() -> None:
         return x
     """
     assert limited(body) == {"changed list"}
+
+
+def test_known_limit_of_an_item_taken_before_its_loop() -> None:
+    body = """
+        left = xs[1]
+        for item in xs:
+            left.zero_()
+            y = item * 2
+        return y
+    """
+    assert limited(body) == {"item by its index in its loop"}
+
+
+def test_known_limit_of_a_return_in_a_nested_branch() -> None:
+    body = """
+        if other:
+            x = x * 2
+        elif not flag:
+            return x
+        old = y.clone() if flag else y
+        if other:
+            return x
+        y.add_(1)
+        return old
+    """
+    assert limited(body) == {"bound in a nested branch"}
+
+
+def test_two_reads_that_differ_by_two_limits() -> None:
+    body = """
+        a = x.float()
+        x.select(0, 3).add_(1)
+        one, two = a.chunk(2)
+        return a.diagonal().sum()
+    """
+    assert limited(body) == {"size of a piece"}
+    assert limited(body.replace("one, two = a.chunk(2)", "one = a[0]")) == {"diagonal"}
 
 
 def test_every_limit_is_shown() -> None:

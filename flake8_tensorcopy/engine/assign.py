@@ -314,16 +314,16 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
                 store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)
             item_leaf_rebound(run, target, obj, item_key(run, target, kind), value, source)
             continue
-        _, whole = index_text(run, target.slice)
-        known = not whole and kind not in ("advanced", "unknown")
+        _, complete = index_text(run, target.slice)
+        known = not complete and kind not in ("advanced", "unknown")
         literal = literal_list(run.text(target.slice))
         chosen = kind == "advanced" and isinstance(target.slice, (ast.List, ast.ListComp)) and not literal
         key = (target, "chosen") if chosen else index_part(run, target.slice) if known or literal else None
         link = Link(VIEW, "[]", target, key=key)
-        through = Value((ref.derive(link),))
         if obj.kind == "unknown":
             run.now.forget(obj)
-        write_to(run, target, through, "[...] =", "subscript", run.short(target.value), whole=base)
+        one = Value((ref,))
+        write_to(run, target, one, "[...] =", "subscript", run.short(target.value), whole=base, part=link)
         if ref.place is None:
             lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
 
@@ -449,13 +449,13 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                     held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
                 continue
-            _, whole = index_text(run, target.slice)
-            known = not whole and kind not in ("advanced", "unknown")
+            _, complete = index_text(run, target.slice)
+            known = not complete and kind not in ("advanced", "unknown")
             link = Link(VIEW, "[]", target, key=index_part(run, target.slice) if known else None)
             if ref.obj.kind == "unknown" and run.evidence(ref.obj) < 1 and not array_like(target.slice):
                 held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
-            write_to(run, node, Value((ref.derive(link),)), op, "augmented", run.text(target), whole=base)
+            write_to(run, node, Value((ref,)), op, "augmented", run.text(target), whole=base, part=link)
             if ref.place is None:
                 lost_write(run, node, Value((ref,)), op)
         return

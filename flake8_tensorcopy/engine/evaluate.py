@@ -103,17 +103,18 @@ def attribute_of(run: Run, node: ast.AST, base: Value, attr: str) -> Value:
         return UNKNOWN
     result: Value | None = None
     for ref in base.refs:
-        one = _held_by(ref, _attribute_of_ref(run, node, ref, attr), base)
+        one = held_by(ref, _attribute_of_ref(run, node, ref, attr), base)
         result = one if result is None else join_values(result, one)
     assert result is not None
     return live_here(run, result)
 
 
-def _held_by(ref: Ref, value: Value, whole: Value) -> Value:
+def held_by(ref: Ref, value: Value, whole: Value) -> Value:
     """What an alternative of an object holds comes with the arms of that alternative."""
     if len(whole.refs) < 2 or not ref.arms:
         return value
-    return Value(tuple(one.under(ref.arms) for one in value.refs), value.kind, value.const)
+    live = [one for one in value.refs if not exclusive(one.arms, ref.arms)] or value.refs
+    return Value(tuple(one.under(ref.arms) for one in live), value.kind, value.const)
 
 
 def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
@@ -274,7 +275,7 @@ def subscript_of(run: Run, node: ast.Subscript, base: Value) -> Value:
         run.note(base, 1)
     result: Value | None = None
     for ref in base.refs:
-        one = _held_by(ref, _item_of_ref(run, node, ref, kind, base), base)
+        one = held_by(ref, _item_of_ref(run, node, ref, kind, base), base)
         result = one if result is None else join_values(result, one)
     assert result is not None
     return live_here(run, result)

@@ -91,7 +91,9 @@ def _deepcopy(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     obj = value.obj
     if obj is None:
-        return fresh(run, node, "unknown", "deepcopy")
+        kinds = {ref.kind for ref in value.refs}
+        kind = "unknown" if len(kinds) != 1 or kinds & CONTAINERS else kinds.pop()
+        return fresh(run, node, kind if kind in ("tensor", "array") else "unknown", "deepcopy", value)
     made = Obj(obj.kind, "fresh", node, made="deepcopy", source=(obj,), cls=obj.cls, dtype=obj.dtype)
     made.data = obj.data if isinstance(obj.data, (Class, str)) else None
     made.param, made.graph, made.zero_dim = obj.param, obj.graph, obj.zero_dim

@@ -54,12 +54,32 @@ def train(run: Run, node: ast.AST, module: Obj, op: str) -> None:
 
 
 def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
-    """`optimizer.step()`: the modules that it was built from move, or, if unknown, every module in sight."""
+    """`optimizer.step()`: the modules that it was built from move, or, if unknown, every module in sight.
+
+    Not a copy that the function made itself, and not a module that belongs to another object: `a.optimizer` trains
+    `a.model` and not `b.model`.
+    """
     obj = optimizer.obj
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
-    modules = list(known) if isinstance(known, list) and known else [m for m in run.modules if m.made != "deepcopy"]
-    for module in modules:
+    if not (isinstance(known, list) and known):
+        owners = _owners(obj)
+        known = [module for module in run.modules if module.made != "deepcopy" and _related(owners, _owners(module))]
+    for module in list(known):
         train(run, node, module, f"{name}.step()")
+
+
+def _owners(obj: Obj | None) -> list[Obj]:
+    """The objects that an attribute is reached through, the outermost first."""
+    found: list[Obj] = []
+    while obj is not None and obj.parent is not None:
+        obj = obj.parent
+        found.append(obj)
+    return found[::-1]
+
+
+def _related(one: list[Obj], other: list[Obj]) -> bool:
+    """Whether one of two objects lies within the other."""
+    return all(left is right for left, right in zip(one, other, strict=False))
 
 
 def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:

@@ -21,7 +21,6 @@ from flake8_tensorcopy.engine.values import (
     Link,
     Ref,
     Value,
-    Write,
     common_prefix,
 )
 
@@ -285,11 +284,19 @@ def mixed(value: Value, ref: Ref) -> bool:
     if any(other.obj is not ref.obj and any(link.kind == MAYBE for link in other.chain) for other in value.refs):
         return True
     return any(
-        other is not ref
+        _perhaps_apart(other.chain, ref.chain) or not must_overlap(other.chain, ref.chain)
+        for other in beside(value, ref)
+    )
+
+
+def beside(value: Value, ref: Ref) -> tuple[Ref, ...]:
+    """The other alternatives of a value that are of the same storage; what a loop replaces is none."""
+    return tuple(
+        other
+        for other in value.refs
+        if other is not ref
         and other.obj is ref.obj
         and (other.place is None or ref.place is None or other.place.loop == ref.place.loop)
-        and (_perhaps_apart(other.chain, ref.chain) or not must_overlap(other.chain, ref.chain))
-        for other in value.refs
     )
 
 
@@ -299,11 +306,10 @@ def _perhaps_apart(one: Chain, other: Chain) -> bool:
     return any(link.kind == MAYBE for link in (*one[start:], *other[start:]))
 
 
-def all_passes(write: Write, iterating: list[ast.AST]) -> Chain:
-    """The derivation of a write as it looks from inside these loops: one that is over has written every row."""
-    chain = write.ref.chain
+def all_passes(chain: Chain, loop: tuple[int, ...], iterating: list[ast.AST]) -> Chain:
+    """The derivation of a write in `loop`, as it looks from inside these: a loop that is over has written every row."""
     over = [
-        isinstance(link.key, Row) and link.key.node not in iterating and len(link.key.loop) <= len(write.loop)
+        isinstance(link.key, Row) and link.key.node not in iterating and len(link.key.loop) <= len(loop)
         for link in chain
     ]
     if not any(over):

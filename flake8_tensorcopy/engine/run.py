@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 class Use:
     """One consumption of a reference by the current statement."""
 
-    __slots__ = ("mixed", "node", "ref", "role", "tick")
+    __slots__ = ("mixed", "node", "ref", "role", "tick", "whole")
 
-    def __init__(self, ref: Ref, node: ast.AST, role: str, mixed: bool, tick: int) -> None:
+    def __init__(self, ref: Ref, node: ast.AST, role: str, mixed: bool, tick: int, whole: Value) -> None:
         self.tick = tick
         self.mixed = mixed
         self.ref = ref
         self.node = node
         self.role = role
+        self.whole = whole  # what is read, with all its alternatives
 
 
 class Returned(NamedTuple):
@@ -221,7 +222,7 @@ class Run:
             if ref.place is not None and not self._just_made(ref.place):
                 if role not in ("receiver", "bind", "test", "logged"):
                     ref.place.last_use = self.clock
-                self.uses.append(Use(ref, node, role, several and mixed(whole, ref), self.count()))
+                self.uses.append(Use(ref, node, role, several and mixed(whole, ref), self.count(), whole))
                 known = self.logged.get(ref.place)
                 if known is not None:
                     known.add(role)

@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
-from flake8_tensorcopy.engine.parts import all_passes, must_overlap
+from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -86,7 +86,8 @@ def finish(run: Run) -> None:
                 continue
             if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms):
                 continue
-            if not must_overlap(ref.chain, all_passes(write, run.iterating)) or not same_derivation(ref, write.ref):
+            written = all_passes(write.ref.chain, write.loop, run.iterating)
+            if not must_overlap(ref.chain, written) or not same_derivation(ref, write.ref):
                 continue
             seen.add(mark)
             _stale(run, use, write, uses)
@@ -153,7 +154,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             writer_derived=any(link.kind in derived for link in theirs),
             stored_from=place.stored_from,
             owner=ref.obj.owner,
-            certain=not (use.mixed or write.mixed),
+            certain=not (use.mixed or write.mixed) and _whichever(run, use, write),
             writer_certain=not write.mixed,
             same_part=bool(keys) and keys == their_keys,
             reader_is_source=not mine and place.origin != "name",
@@ -166,6 +167,19 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         strength=(together, "difference" in roles, _RANK.get(role, 0)),
         between=(place, writer, write.time, ref.obj),
     )
+
+
+def _whichever(run: Run, use: Use, write: Write) -> bool:
+    """Whether the two meet, whichever parts of the storage the written and the read name are on a path."""
+    passed = write.arms - write.ref.arms
+    reads = [one for one in (use.ref, *beside(use.whole, use.ref)) if not exclusive(one.arms, passed)]
+    for written in (write.ref, *write.others):
+        chain = all_passes(written.chain, write.loop, run.iterating)
+        for one in reads:
+            together = not exclusive(one.arms, written.arms) and same_derivation(one, written)
+            if together and not must_overlap(one.chain, chain):
+                return False
+    return True
 
 
 def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link) -> None:

@@ -115,6 +115,9 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
             mine_fields, fields = _of_any_length(mine_fields, fields), _of_any_length(fields, mine_fields)
         merged = {key: value for key, value in mine_fields.items() if key in fields or not _absent(obj, key)}
         for key in {**mine_fields, **fields}:
+            if obj.data == "each" and _met(mine_fields, fields, key):
+                merged[key] = mine_fields.get(key) or fields[key]
+                continue
             if _absent(obj, key) and (key not in mine_fields or key not in fields):
                 merged[key] = (
                     _under(mine_fields[key], only_one, one.arms)
@@ -163,6 +166,13 @@ def _absorbed(one: State, other: State) -> dict[Place, frozenset[Write]]:
             and (write in theirs or write not in other.writes.get(write.ref.obj, NO_WRITES))
         )
     return joined
+
+
+def _met(mine: dict[str, Value], fields: dict[str, Value], key: str) -> bool:
+    """Whether an item of a comprehension's list is one that a path has read and the other has not: it is on both."""
+    known, anyone = (mine, fields) if key in mine else (fields, mine)
+    places = {ref.place for ref in anyone["[*]"].refs} if "[*]" in anyone else frozenset()
+    return key not in anyone and all(ref.place in places for ref in known[key].refs)
 
 
 def _absent(obj: Obj, key: str) -> bool:

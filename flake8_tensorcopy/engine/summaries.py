@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.values import (
@@ -193,7 +194,7 @@ def _find(run: Run, node: ast.AST, target: Target, given: dict[int, Value]) -> V
         if slot.startswith("[") and slot.endswith(")]"):
             # An item of one pass inside the callee: another one for the caller.
             return None
-        parts = [_part(run, node, ref, slot) for ref in value.refs]
+        parts = [held_by(ref, _part(run, node, ref, slot), value) for ref in value.refs]
         value = parts[0]
         for part in parts[1:]:
             value = join_values(value, part)

@@ -29,7 +29,7 @@ ARRAY_ONLY = TO_ARRAY - {"numpy", "__array__"}
 
 MAX_ALTERNATIVES = 8
 MAX_CHAIN = 12
-MAX_WRITES = 24
+MAX_WRITES = 48
 
 Path = tuple[str, ...]
 
@@ -209,7 +209,21 @@ class Ref:
 class Write:
     """One in-place change: where, by which op, through which reference."""
 
-    __slots__ = ("arms", "how", "inner", "loop", "mixed", "node", "op", "ref", "stmt", "target", "tick", "time")
+    __slots__ = (
+        "arms",
+        "how",
+        "inner",
+        "loop",
+        "mixed",
+        "node",
+        "op",
+        "others",
+        "ref",
+        "stmt",
+        "target",
+        "tick",
+        "time",
+    )
 
     def __init__(
         self,
@@ -235,6 +249,7 @@ class Write:
         self.time = 0
         self.tick = 0  # its place in the order of reads and writes
         self.mixed = False  # the written name may also hold a storage of its own
+        self.others: tuple[Ref, ...] = ()  # what else of the same storage it may hold
 
     def __repr__(self) -> str:
         return f"<{self.op} via {self.ref.place!r} line {getattr(self.node, 'lineno', '?')}>"

@@ -11,7 +11,7 @@ from flake8_tensorcopy.engine.facts import (
     OverlappingWrite,
     SharedWrite,
 )
-from flake8_tensorcopy.engine.parts import mixed
+from flake8_tensorcopy.engine.parts import beside, mixed
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -38,10 +38,12 @@ def write_to(
     inner: ast.AST | None = None,
     whole: Value | None = None,
     unsure: bool = False,
+    part: Link | None = None,
 ) -> None:
     """The current statement changes the value's storage in place.
 
-    `whole` is the written value with all its alternatives, where they are written one by one.
+    `whole` is the written value with all its alternatives, where they are written one by one; `part` is the step to
+    what is written of each.
     """
     state = run.now
     whole = whole or value
@@ -49,14 +51,19 @@ def write_to(
     for ref in value.refs:
         if exclusive(ref.arms, state.arms):
             continue
-        write = Write(node, run.stmt, op, how, ref, state.arms | ref.arms, run.loop, target, inner)
+        written = ref if part is None else ref.derive(part)
+        write = Write(node, run.stmt, op, how, written, state.arms | ref.arms, run.loop, target, inner)
         write.time = run.clock
         write.tick = run.count()
-        write.mixed = unsure or (len(whole.refs) > 1 and mixed(whole, ref))
+        if len(whole.refs) > 1:
+            write.mixed = mixed(whole, ref)
+            others = beside(whole, ref)
+            write.others = others if part is None else tuple(other.derive(part) for other in others)
+        write.mixed = write.mixed or unsure
         state.add_write(ref.obj, write)
         run.log.append(write)
-        _reach_owners(run, ref, write)
-        _judge_write(run, write, whole, several)
+        _reach_owners(run, written, write)
+        _judge_write(run, write, whole, several, unsure)
 
 
 def _reach_owners(run: Run, ref: Ref, write: Write) -> None:
@@ -72,7 +79,7 @@ def _reach_owners(run: Run, ref: Ref, write: Write) -> None:
             run.now.add_write(obj, upper)
 
 
-def _judge_write(run: Run, write: Write, value: Value, several: bool) -> None:
+def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bool) -> None:
     ref = write.ref
     if write.how == "training":
         return
@@ -117,7 +124,7 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool) -> None:
                 source=links[-1].node,
                 owner=ref.obj.owner,
                 evidence=run.evidence(ref.obj, write.stmt),
-                certain=not write.mixed,
+                certain=not (unsure or value.mixed_with(ref)),  # of one storage, any part is the owner's
                 inner=write.inner,
                 array=ref.obj.kind == "array",
                 maybe_op=next((link.op for link in links if link.kind == MAYBE), ""),

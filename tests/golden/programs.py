@@ -387,3 +387,88 @@ def appended_after_the_loop(x: torch.Tensor, y: torch.Tensor):
     second = kept[1]
     second.add_(1)  # stays: x
     return x
+
+
+def part_of_one_of_two_layouts(y: torch.Tensor, flag: bool):
+    left, window = y.chunk(2)
+    turned = y.t() if flag else y
+    turned[1] += 4  # fact: StaleRead reader=window writer=turned op=+= link=view | -certain
+    return window
+
+
+def one_of_two_layouts_read(y: torch.Tensor, flag: bool):
+    turned = y.t() if flag else y
+    row = turned[1]
+    y[2] = 4  # fact: StaleRead reader=row writer=y op=[...] = link=view | -certain
+    return row
+
+
+def whichever_layout(y: torch.Tensor, flag: bool):
+    corner = y[0]
+    turned = y.t() if flag else y
+    turned[0] += 4  # fact: StaleRead reader=corner writer=turned op=+= link=view | certain
+    return corner
+
+
+def deep_copy_of_an_alternative(y: torch.Tensor, flag: bool):
+    kept = spare = copy.deepcopy(y * 2 if flag else y)
+    spare += 1  # fact: StaleRead reader=kept writer=spare op=+= link=alias
+    # stays: y
+    return kept
+
+
+def dict_made_anew_on_one_arm(x: torch.Tensor, flag: bool):
+    outer = x.detach()
+    old = {"a": x, "b": x}
+    if flag:
+        old["b"] = old["b"]
+        old = {"a": outer, "b": x.clone()}
+    outer[0] -= 5  # fact: StaleRead reader=old['b'] writer=outer op=-= link=detach | -certain
+    return old["b"] * 2
+
+
+def row_read_on_one_arm(x: torch.Tensor, flag: bool):
+    rows = [row for row in x]
+    if flag:
+        head = rows[3][0]
+    else:
+        x.mul_(3)  # fact: StaleRead reader=rows[*] writer=x op=mul_ link=view
+    return rows[3]
+
+
+def row_replaced_on_one_arm(x: torch.Tensor, y: torch.Tensor, flag: bool):
+    rows = [row for row in x]
+    if flag:
+        rows[3] = y
+    y.mul_(3)
+    return rows[0]
+
+
+def written_through_many_alternatives(x: torch.Tensor, flag: bool):
+    right = x[1:].detach() if flag else x[1:]
+    for _ in range(2):
+        right.add_(1).mul_(2)
+        right.sub_(1).div_(2)
+        right.add_(2).mul_(3)
+        right.sub_(2).div_(3)
+    kept = x[0]
+    x.zero_()  # fact: StaleRead reader=kept writer=x op=zero_ link=view
+    return kept
+
+
+def _clear_first(items):
+    items[0].zero_()
+
+
+def other_item_through_a_function(xs: list[torch.Tensor], x: torch.Tensor, flag: bool):
+    if flag:
+        xs = [x, xs[0]]
+    _clear_first(xs)
+    return xs[1] * 2
+
+
+def parts_chosen_by_one_test(x: torch.Tensor, flag: bool):
+    row = x[2] if flag else x[3]
+    part = x[2] if flag else x[1]
+    part += 4  # fact: StaleRead reader=row writer=part op=+= link=view | -certain
+    return row

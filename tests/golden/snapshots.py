@@ -211,3 +211,27 @@ def weight_kept(model: nn.Linear):
         model.weight.add_(1)
         # fact: StaleRead reader=old writer=model.weight op=add_ link=alias | parameter kept evidence=3
     return old
+
+
+class _Fitted:
+    def __init__(self):
+        self.model = nn.Linear(2, 1)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1.0)
+
+
+# run: the_optimizer_of_another_object(_Fitted(), _Fitted())
+def the_optimizer_of_another_object(kept, proxy):
+    start = kept.model.state_dict()
+    proxy.model.load_state_dict(start)
+    proxy.model(torch.ones(1, 2)).sum().backward()
+    proxy.optimizer.step()  # stays: start
+    return start
+
+
+# run: the_optimizer_of_the_same_object(_Fitted())
+def the_optimizer_of_the_same_object(fitted):
+    start = fitted.model.state_dict()
+    # fact: StaleSnapshot reader=start module=fitted.model | change=fitted.optimizer.step()
+    fitted.model(torch.ones(1, 2)).sum().backward()
+    fitted.optimizer.step()  # moves: start
+    return start

@@ -265,3 +265,19 @@ def one_shown(x: torch.Tensor):
 def rows_exchanged_by_lists(x: torch.Tensor):
     x[[0, 1]] = x[[1, 0]]
     return x
+
+
+def converted_on_one_path(x: torch.Tensor, flag: bool):
+    if flag:
+        x = x.float()
+    x *= 2  # fact: SharedWrite writer=x owner_name=x op=*= link=maybe | certain
+    return x
+
+
+def copied_on_one_path(x: torch.Tensor, flag: bool):
+    if flag:
+        x = x.float()
+    else:
+        x = x.clone()
+    x *= 2  # fact: SharedWrite writer=x owner_name=x op=*= link=maybe | -certain
+    return x

@@ -38,14 +38,19 @@ def _cuts(step: str) -> bool:
 
 
 def _two_parts(difference: Difference, paths: Paths, token: Callable[[str], bool]) -> bool:
-    """The reader and what was written are two parts of one tensor each time, and one of them was cut in this way."""
+    """The reader and what was written are two parts of one tensor each time, and one of them was cut in a way of which
+    the engine does not know enough: in this one, or (where it is read twice) in another of these."""
+
+    def in_some_way(step: str) -> bool:
+        return step in ("chunk", "diagonal", "row") or step in _SHAPES or _is_from_the_end(step)
+
     return (
         difference.kind == MISSED
-        and bool(paths)
+        and any(token(step) for pair in paths for part in pair for step in part)
         and all(
             any(_cuts(step) for step in mine)
             and any(_cuts(step) for step in theirs)
-            and any(token(step) for step in (*mine, *theirs))
+            and any(in_some_way(step) for step in (*mine, *theirs))
             for mine, theirs in paths
         )
     )
@@ -59,8 +64,12 @@ def _diagonal(difference: Difference, tree: ast.Module, paths: Paths) -> bool:
     return _two_parts(difference, paths, lambda step: step == "diagonal")
 
 
+def _is_from_the_end(step: str) -> bool:
+    return step.startswith("[") and "-" in step
+
+
 def _from_the_end(difference: Difference, tree: ast.Module, paths: Paths) -> bool:
-    return _two_parts(difference, paths, lambda step: step.startswith("[") and "-" in step)
+    return _two_parts(difference, paths, _is_from_the_end)
 
 
 def _another_shape(difference: Difference, tree: ast.Module, paths: Paths) -> bool:
@@ -124,7 +133,7 @@ def _exchanges(node: ast.AST) -> set[str]:
 
 def _bound_in_a_nested_branch(difference: Difference, tree: ast.Module, paths: Paths) -> bool:
     nested = [
-        inner
+        (outer, inner)
         for outer in ast.walk(tree)
         if isinstance(outer, ast.If)
         for item in (*outer.body, *outer.orelse)
@@ -132,7 +141,25 @@ def _bound_in_a_nested_branch(difference: Difference, tree: ast.Module, paths: P
         if isinstance(inner, ast.If)
     ]
     return difference.kind == FALSE and any(
-        not _names(difference, tree).isdisjoint(_bound_in(inner)) for inner in nested
+        not _names(difference, tree).isdisjoint(_bound_in(inner)) or _left_and_tested(tree, outer, inner)
+        for outer, inner in nested
+    )
+
+
+def _left_and_tested(tree: ast.Module, outer: ast.If, inner: ast.If) -> bool:
+    """Whether the inner branch returns, and both of its tests are asked again."""
+    if not any(isinstance(one, ast.Return) for one in ast.walk(inner)):
+        return False
+    again = {
+        one.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If | ast.IfExp) and node not in (outer, inner)
+        for one in ast.walk(node.test)
+        if isinstance(one, ast.Name)
+    }
+    return all(
+        not again.isdisjoint(one.id for one in ast.walk(test) if isinstance(one, ast.Name))
+        for test in (outer.test, inner.test)
     )
 
 
@@ -164,11 +191,24 @@ def _iterated(tree: ast.Module, name: str) -> Iterator[ast.AST]:
 
 
 def _item_by_index_in_its_loop(difference: Difference, tree: ast.Module, paths: Paths) -> bool:
+    for name in _given_lists(tree):
+        for loop in _iterated(tree, name):
+            if _indexes(loop, name):
+                return True
+            # The item was taken before, and one of the two is that of the pass.
+            if isinstance(loop, ast.For) and loop.lineno < difference.write <= (loop.end_lineno or 0):
+                names = _names(difference, tree)
+                taken = (node for node in ast.walk(tree) if isinstance(node, ast.Assign) and _indexes(node.value, name))
+                if ast.unparse(loop.target) in names and any(not names.isdisjoint(_bound_in(one)) for one in taken):
+                    return True
+    return False
+
+
+def _indexes(node: ast.AST, name: str) -> bool:
+    """Whether an item of a list is taken by its index somewhere inside."""
     return any(
         isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name) and one.value.id == name
-        for name in _given_lists(tree)
-        for loop in _iterated(tree, name)
-        for one in ast.walk(loop)
+        for one in ast.walk(node)
     )
 
 

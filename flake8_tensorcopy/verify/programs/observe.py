@@ -16,7 +16,7 @@ LIMIT = 4000  # operations of one execution
 class Binding:
     """One name or slot, bound once."""
 
-    __slots__ = ("absorbed", "frame", "line", "name", "owner", "path", "region", "source", "time", "value")
+    __slots__ = ("absorbed", "covered", "frame", "line", "name", "owner", "path", "region", "source", "time", "value")
 
     def __init__(
         self,
@@ -38,7 +38,8 @@ class Binding:
         self.source = source  # the binding that the value was taken from
         self.owner = owner  # for a slot: the container or object
         self.region = region_of(value)
-        self.absorbed = 0
+        self.absorbed = 0  # when `copy_` wrote back what was taken from the same storage
+        self.covered = 0  # when it wrote all over it
 
 
 class Val(NamedTuple):
@@ -250,6 +251,7 @@ class Observation:
                     frame.entangled
                     or unnamed
                     or (own and iterated)
+                    or event.time <= binding.covered
                     or (same_holder and isinstance(binding.owner, list))
                 ):
                     self.truth.open.add(key)
@@ -287,6 +289,8 @@ class Observation:
                 source = args[1].value if len(args) > 1 else None
                 if is_data(source) and storage_of(source) == storage_of(target.value):
                     target.origin.absorbed = self.clock
+                elif target.origin.region <= region_of(target.value):
+                    target.origin.covered = self.clock
             self.wrote(target.origin, region_of(target.value), target.path, taken)
             if is_data(result) and not region_of(result).isdisjoint(region_of(target.value)):
                 return Val(result, target.origin, target.made | {self.frame.line}, target.path)

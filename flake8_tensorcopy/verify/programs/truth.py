@@ -21,9 +21,10 @@ The definition that torch and the engine are both held to:
   argument too.  What `x.copy_(y)` writes back to an `x` of the same storage is no longer
   stale for `x`.
 
-Four kinds of stale reads may be said or not: in a function whose caller lets two arguments share memory; of an item by
+Five kinds of stale reads may be said or not: in a function whose caller lets two arguments share memory; of an item by
 a write through another item of the same list; of the items of a given list or dict when it is handed on whole; of what
-an activation has changed in place when it is iterated over.
+an activation has changed in place when it is iterated over; of what `copy_` has written over as a whole since, with
+what was perhaps saved of it.
 
 A stale read is named by the line of the write, the reader and the line that bound it; 0 is what a function was given.
 """
