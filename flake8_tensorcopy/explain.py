@@ -34,10 +34,12 @@ def page(rule: Rule) -> str:
 
 
 def lines_of_evidence(code: str) -> list[str]:
-    """What running the rule's fixtures in torch showed: one line for each claim and device."""
+    """What running the rule's fixtures in torch showed: one line for each claim and device, then what was not run."""
     try:
-        claims = evidence()["rules"].get(code, {}).get("claims", [])
+        report = evidence()
+        claims, devices = report["rules"].get(code, {}).get("claims", []), report["devices"].values()
     except (OSError, ValueError):
         return ["None: the evidence of this release cannot be read."]
     lines = [claim["evidence"] for claim in claims if claim["verdict"] != "skipped"]
-    return lines or ["None: the rule's claims were not verified for this release."]
+    missing = [f"{text[0].upper()}{text[1:]}." for text in devices if text.startswith("not verified")]
+    return [*lines, *missing] if lines else ["None: the rule's claims were not verified for this release."]

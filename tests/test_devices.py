@@ -102,7 +102,8 @@ def test_the_simulated_accelerator_counts_copies_bytes_and_waits() -> None:
         loss = torch.ones(256).sum()
         loss.item()
         host = torch.zeros(8, device="cpu")
-        host.to("cuda")
+        moved = host.to("cuda")
+    assert moved is not host
     assert (usage.copies, usage.copied_bytes, usage.waits) == (2, 4 + 32, 2)
 
 

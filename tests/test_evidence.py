@@ -64,7 +64,9 @@ def test_a_rules_page_ends_with_its_evidence(rule: Rule, capsys: pytest.CaptureF
     )
     claims = explain.evidence()["rules"][rule.code]["claims"]
     shown = [f"- {claim['evidence']}" for claim in claims if claim["verdict"] == "confirmed"]
-    assert evidence.splitlines() == shown != []
+    missing = [text for text in explain.evidence()["devices"].values() if text.startswith("not verified on CUDA: ")]
+    assert shown
+    assert evidence.splitlines() == [*shown, *(f"- N{text[1:]}." for text in missing)]
 
 
 def test_a_rule_is_explained_by_its_name_too(capsys: pytest.CaptureFixture[str]) -> None:

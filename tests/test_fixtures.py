@@ -322,7 +322,10 @@ def run(fixture: Fixture, name: str) -> Outcome:
 
 
 def write(folder: Path, claim: str, body: str) -> Fixture:
-    text = f"import torch\n\nCLAIM = {claim!r}\n" + "".join(line[8:] or "\n" for line in body.splitlines(keepends=True))
+    head = f"import torch\n\nCLAIM = {claim!r}\n"
+    if claim == "raises":
+        head += "RAISES = 'more than one element|copy construct|allocate|size of tensor'\n"
+    text = head + "".join(line[8:] or "\n" for line in body.splitlines(keepends=True))
     path = folder / "TSC101" / f"{claim}.py"
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
@@ -438,6 +441,8 @@ MISSHAPEN = {
     "no memory": ("raises", "def bad_size():\n            return torch.empty(1 << 60, dtype=torch.int8)\n"),
     "two sizes": ("trains", "def bad_sizes():\n            return [torch.ones(1)], []\n"),
     "two dtypes": ("trains", "def good_cast():\n            return torch.ones(1).double(), torch.ones(1)\n"),
+    "another mistake is not the one": ("raises", "def bad_sum():\n            {}['key'] + torch.ones(2)\n"),
+    "another refusal of torch is not the one": ("raises", "def bad_view():\n            torch.ones(2).view(3)\n"),
     "endless recursion is no refusal of torch": ("raises", "def bad_deep():\n            return bad_deep()\n"),
     "a generator has not run": ("raises", "def good_lazy():\n            yield torch.ones(1)\n"),
     "sharing is yes or no": ("storage", "def bad_one():\n            return torch.ones(1), torch.ones(1), 1\n"),
@@ -600,6 +605,12 @@ def test_a_mark_with_a_slip_is_an_error(comment: str, tmp_path: Path) -> None:
 MALFORMED = {
     "CLAIM": ["", "CLAIM = 'magic'\n", "CLAIM = 'values'\nCLAIM = 'raises'\n"],
     "DEVICES": [f"CLAIM = 'values'\nDEVICES = {text!r}\n" for text in ("cpu", "host", "host: ", "sim: no")],
+    "RAISES": [
+        "CLAIM = 'raises'\ndef bad_one(): ...\n",
+        "CLAIM = 'values'\nRAISES = 'grad'\ndef bad_one(): ...\n",
+        "CLAIM = 'raises'\nRAISES = '('\ndef bad_one(): ...\n",
+        "CLAIM = 'raises'\nRAISES = ''\ndef bad_one(): ...\n",
+    ],
     "no function": ["CLAIM = 'values'\n", "CLAIM = 'table'\ndef bad_row(): ...\n"],
     "line 1": ["CLAIM = (\n"],
     "DEVICES must": ["CLAIM = 'values'\nDEVICES = ['host: no']\n", "CLAIM = 'values'\nDEVICES: str = 'cpu'\n"],

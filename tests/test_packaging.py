@@ -108,9 +108,12 @@ def test_the_wheel_holds_everything_and_installs_one_name(wheel: Path, installed
     assert python_files(packed / "_rules") == python_files(ROOT / "rules")
     assert python_files(packed / "_fixtures") == FIXTURES
     assert (packed / "py.typed").is_file()
+    assert (packed / "evidence.json").read_bytes() == (ROOT / "flake8_tensorcopy/evidence.json").read_bytes()
     assert (packed / "engine" / "ops.tsv").read_bytes() == (ROOT / "flake8_tensorcopy/engine/ops.tsv").read_bytes()
     assert (installed / info / "licenses" / "LICENSE").is_file()
-    assert "TSC = flake8_tensorcopy.plugin:Plugin" in (installed / info / "entry_points.txt").read_text()
+    entry_points = (installed / info / "entry_points.txt").read_text()
+    assert "TSC = flake8_tensorcopy.plugin:Plugin" in entry_points
+    assert "tensorcopy = flake8_tensorcopy.cli:main" in entry_points
 
 
 def test_there_is_something_to_find() -> None:

@@ -31,7 +31,8 @@ def write(folder: Path, name: str, claim: str, *parts: str) -> Fixture:
     path = folder / "TSC103" / f"{name}.py"
     path.parent.mkdir(exist_ok=True)
     body = "\n".join(map(textwrap.dedent, parts))
-    path.write_text(f"import torch\n\nCLAIM = {claim!r}\n\n{body}", encoding="utf-8")
+    refusal = "RAISES = 'allocate'\n" if claim == "raises" else ""
+    path.write_text(f"import torch\n\nCLAIM = {claim!r}\n{refusal}\n{body}", encoding="utf-8")
     return load(path)
 
 

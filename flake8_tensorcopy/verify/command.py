@@ -52,6 +52,8 @@ def _verify(options: Namespace) -> int:
         raise Unusable(f"torch cannot be imported ({torch.missing}): {INSTALL}")
     if options.ops:
         _needs("expecttest")
+        if not hasattr(os, "fork"):
+            raise Unusable("--ops calls what may crash Python in forked processes, which this system has not")
     if options.programs:
         _needs("hypothesis")
     devices = DEVICES[options.device]

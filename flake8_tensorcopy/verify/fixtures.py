@@ -4,7 +4,8 @@ A fixture is a file of `fixtures/TSCNNN/`: a docstring, `CLAIM = "<kind>"` with 
 `bad_x` and `good_x` that need no arguments.  What a function returns depends on the claim:
 
 - `values`: `(what torch gives, what the author meant)`.
-- `raises`: anything; whether torch raises or warns is what counts.
+- `raises`: anything; what counts is whether torch raises or warns with a text that `RAISES = "<regular expression>"`
+  matches, so that no other mistake passes for it.
 - `storage`: `(a, b, shared)`, where `shared` is what the program takes to be true of the tensors `a` and `b`.
 - `trains`: `(before, after)`: copies of tensors, and the tensors themselves once the program should have moved them.
 - `gradients`: `(loss, leaves, meant)`: a scalar, the leaves to differentiate it by, and the gradients that were meant.
@@ -54,7 +55,8 @@ class Mark:
 class Fixture:
     """One fixture file: its text, its claim, its marks in source order, and its functions in source order.
 
-    `host_only` says why the claim holds in host memory only; it is empty where it holds on every device.
+    `host_only` says why the claim holds in host memory only; it is empty where it holds on every device.  `refusal` is
+    a regular expression: what torch says when it raises or warns, for the claim that it does.
     """
 
     path: Path
@@ -65,6 +67,7 @@ class Fixture:
     good: tuple[str, ...]
     rows: tuple[str, ...] = ()
     host_only: str = ""
+    refusal: str = ""
 
     @property
     def rule(self) -> str:
@@ -115,6 +118,9 @@ def load(path: Path) -> Fixture:
     where, _, reason = devices[0].partition(":") if devices else ("", "", "")
     if len(devices) > 1 or (devices and (where != "host" or not reason.strip())):
         raise FixtureError(f'{path}: DEVICES must be given at most once, as "host: <reason>"')
+    refusal = _texts(tree, "RAISES")
+    if len(refusal) != (claims[0] == "raises") or not _is_pattern(refusal):
+        raise FixtureError(f"{path}: RAISES must be a regular expression, given once where the claim is 'raises'")
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     names = [node.name for node in functions]
     bad, good, rows = (tuple(name for name in names if name.startswith(side)) for side in ("bad_", "good_", "row_"))
@@ -123,7 +129,16 @@ def load(path: Path) -> Fixture:
             raise FixtureError(f"{path}:{node.lineno}: {node.name} {problem}")
     if not (rows if claims[0] == "table" else bad + good):
         raise FixtureError(f"{path}: there is no function to measure for the claim {claims[0]!r}")
-    return Fixture(path, source, claims[0], tuple(_marks(path, source)), bad, good, rows, reason.strip())
+    return Fixture(
+        path, source, claims[0], tuple(_marks(path, source)), bad, good, rows, reason.strip(), "".join(refusal)
+    )
+
+
+def _is_pattern(texts: list[str]) -> bool:
+    try:
+        return all(re.compile(text) and text for text in texts)
+    except re.error:
+        return False
 
 
 def load_all(folder: Path, pattern: str = "TSC*") -> list[Fixture]:

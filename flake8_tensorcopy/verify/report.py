@@ -80,6 +80,7 @@ def _claims(results: Sequence[Result]) -> Iterable[dict[str, Any]]:
                 | ({"figures": result.figures} if result.figures else {})
                 | ({"reason": result.text} if result.verdict in ("refuted", "failed") else {})
                 for result in mine
+                if result.verdict != "skipped"
             ],
         }
 
