@@ -516,6 +516,27 @@ def test_known_limit_of_an_item_taken_before_its_loop() -> None:
     assert limited(body) == {"item by its index in its loop"}
 
 
+def test_known_limit_of_a_list_under_another_name() -> None:
+    body = """
+        rows = xs
+        left = rows[1]
+        for item in xs:
+            left.zero_()
+            y = item * 2
+        return y
+    """
+    assert limited(body) == {"item by its index in its loop"}
+    body = """
+        xs[0] = y
+        rows = xs
+        for item in rows:
+            y.add_(1)
+            x = item * 2
+        return x
+    """
+    assert limited(body) == {"changed list"}
+
+
 def test_known_limit_of_a_return_in_a_nested_branch() -> None:
     body = """
         if other:

@@ -84,7 +84,7 @@ def finish(run: Run) -> None:
             mark = (id(place), id(write))
             if mark in seen:
                 continue
-            if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms):
+            if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms) or exclusive(ref.arms, state.arms):
                 continue
             written = all_passes(write.ref.chain, write.loop, run.iterating)
             if not must_overlap(ref.chain, written) or not same_derivation(ref, write.ref):

@@ -472,3 +472,12 @@ def parts_chosen_by_one_test(x: torch.Tensor, flag: bool):
     part = x[2] if flag else x[1]
     part += 4  # fact: StaleRead reader=row writer=part op=+= link=view | -certain
     return row
+
+
+def item_of_another_arm(x: torch.Tensor, flag: bool):
+    old = x.clone() if flag else x
+    kept = [x, old]
+    x.add_(1)  # fact: StaleRead reader=kept[0] writer=x op=add_ link=alias
+    if flag:
+        return [item * 2 for item in kept]
+    return None

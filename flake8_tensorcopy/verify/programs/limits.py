@@ -171,43 +171,49 @@ def _exchanged_in_each_pass(difference: Difference, tree: ast.Module, paths: Pat
     return False
 
 
-def _given_lists(tree: ast.Module) -> set[str]:
-    """Parameters of the program that are lists."""
-    return {
-        one.arg
+def _given_lists(tree: ast.Module) -> list[set[str]]:
+    """The parameters of the program that are lists, each with the other names that the list is given."""
+    found = [
+        {one.arg}
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and node.name == "program"
         for one in node.args.args
         if one.annotation is not None and ast.unparse(one.annotation).startswith("list[")
-    }
+    ]
+    for names in found:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and ast.unparse(node.value) in names:
+                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
 
 
-def _iterated(tree: ast.Module, name: str) -> Iterator[ast.AST]:
-    """Loops and comprehensions over a name."""
+def _iterated(tree: ast.Module, names: set[str]) -> Iterator[ast.AST]:
+    """Loops and comprehensions over a list of these names."""
     for node in ast.walk(tree):
         over = [node] if isinstance(node, ast.For) else getattr(node, "generators", [])
-        if any(isinstance(one.iter, ast.Name) and one.iter.id == name for one in over):
+        if any(isinstance(one.iter, ast.Name) and one.iter.id in names for one in over):
             yield node
 
 
 def _item_by_index_in_its_loop(difference: Difference, tree: ast.Module, paths: Paths) -> bool:
-    for name in _given_lists(tree):
-        for loop in _iterated(tree, name):
-            if _indexes(loop, name):
+    for given in _given_lists(tree):
+        for loop in _iterated(tree, given):
+            if _indexes(loop, given):
                 return True
             # The item was taken before, and one of the two is that of the pass.
             if isinstance(loop, ast.For) and loop.lineno < difference.write <= (loop.end_lineno or 0):
                 names = _names(difference, tree)
-                taken = (node for node in ast.walk(tree) if isinstance(node, ast.Assign) and _indexes(node.value, name))
+                assigned = (node for node in ast.walk(tree) if isinstance(node, ast.Assign))
+                taken = (node for node in assigned if _indexes(node.value, given))
                 if ast.unparse(loop.target) in names and any(not names.isdisjoint(_bound_in(one)) for one in taken):
                     return True
     return False
 
 
-def _indexes(node: ast.AST, name: str) -> bool:
+def _indexes(node: ast.AST, names: set[str]) -> bool:
     """Whether an item of a list is taken by its index somewhere inside."""
     return any(
-        isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name) and one.value.id == name
+        isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name) and one.value.id in names
         for one in ast.walk(node)
     )
 
@@ -225,13 +231,13 @@ def _grown_in_a_loop(tree: ast.Module) -> set[str]:
 def _changed_list(difference: Difference, tree: ast.Module, paths: Paths) -> bool:
     if not _names(difference, tree).isdisjoint(_grown_in_a_loop(tree)):
         return True
-    for name in _given_lists(tree):
+    for names in _given_lists(tree):
         changed = any(
-            (isinstance(one, ast.Attribute) and one.attr == "append" and ast.unparse(one.value) == name)
-            or (isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store) and ast.unparse(one.value) == name)
+            (isinstance(one, ast.Attribute) and one.attr == "append" and ast.unparse(one.value) in names)
+            or (isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store) and ast.unparse(one.value) in names)
             for one in ast.walk(tree)
         )
-        if changed and any(True for _ in _iterated(tree, name)):
+        if changed and any(True for _ in _iterated(tree, names)):
             return True
     made = {
         target.id
