@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import signal
 import textwrap
 from dataclasses import replace
 from functools import cache
@@ -514,6 +515,15 @@ def test_known_limit_of_an_item_taken_before_its_loop() -> None:
         return y
     """
     assert limited(body) == {"item by its index in its loop"}
+
+
+def test_an_interrupt_is_left_to_the_parent() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        report._deaf()
+        signal.raise_signal(signal.SIGINT)  # else KeyboardInterrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_known_limit_of_a_list_under_another_name() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -145,8 +146,13 @@ def _parts(count: int, seed: int, jobs: int) -> Iterator[_Tally]:
     import multiprocessing
 
     # Fresh processes: torch has threads, which a fork would not have.
-    with multiprocessing.get_context("spawn").Pool(min(jobs, len(chunks))) as pool:
+    with multiprocessing.get_context("spawn").Pool(min(jobs, len(chunks)), _deaf) as pool:
         yield from pool.imap(_chunk, chunks)
+
+
+def _deaf() -> None:
+    """An interrupt is the parent's to answer; it ends its processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _chunk(chunk: tuple[int, int, int]) -> _Tally:
