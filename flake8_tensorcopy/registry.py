@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -36,6 +35,8 @@ def _load(path: Path) -> Rule:
 
 def near_match(text: str, names: Iterable[str]) -> str:
     """The end of a sentence that refuses `text`: "; did you mean 'x'?", or nothing if no name is like it."""
+    import difflib  # only a refusal needs it
+
     known = list(names)
     near = difflib.get_close_matches(text, known, 9) or difflib.get_close_matches(text.upper(), known, 9)
 

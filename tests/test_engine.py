@@ -38,27 +38,11 @@ from typing import Any
 import pytest
 
 from flake8_tensorcopy.engine import analyse, facts
-from flake8_tensorcopy.engine.dump import dump
+from flake8_tensorcopy.engine.dump import KEYS, dump
 from flake8_tensorcopy.engine.facts import Fact
 from tests.conftest import ROOT
 
 FOLDER = Path(__file__).parent / "golden"
-KEYS = {
-    "StaleRead": ("reader", "writer", "op", "link"),
-    "SharedWrite": ("writer", "owner_name", "op", "link"),
-    "JoinedWrite": ("writer", "kept", "op"),
-    "AccumulatedItem": ("writer", "collection", "op"),
-    "ReboundData": ("target", "value"),
-    "PointerTest": ("left", "right"),
-    "StaleSnapshot": ("reader", "module"),
-    "LostWrite": ("base", "op", "copied_by"),
-    "DroppedResult": ("receiver", "op"),
-    "DeadRebinding": ("name", "origin"),
-    "LeafRebound": ("target", "reason"),
-    "OverlappingWrite": ("writer", "op", "expand"),
-    "HostScalar": ("receiver", "move", "used"),
-    "CloneDetach": ("receiver",),
-}
 KINDS = frozenset(KEYS)
 MARK = re.compile(r"# (fact|moves|stays|raises|run|todo|todo-trigger): ")
 

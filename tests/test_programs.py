@@ -19,7 +19,6 @@ from flake8_tensorcopy.engine.values import Ref, Value
 from flake8_tensorcopy.verify.programs import compare, golden, limits, report
 from flake8_tensorcopy.verify.programs.grammar import write
 from flake8_tensorcopy.verify.programs.writer import SIZE
-from tests import test_engine
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.verify.programs.report import ProgramsReport
@@ -325,10 +324,6 @@ def test_a_certain_write_that_goes_elsewhere(monkeypatch: pytest.MonkeyPatch) ->
     assert differences(text) == []
     monkeypatch.setattr("flake8_tensorcopy.engine.run.mixed", lambda value, ref: False)
     assert differences(text) == [(compare.DENIED, "old")]
-
-
-def test_golden_marks_are_those_of_the_golden_tests() -> None:
-    assert golden.KEYS == test_engine.KEYS
 
 
 # What the engine would have to get wrong to be caught.

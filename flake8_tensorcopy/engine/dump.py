@@ -8,6 +8,24 @@ from dataclasses import fields
 
 from flake8_tensorcopy.engine.facts import Fact
 
+# The fields that tell one fact of a kind from another, which a golden test always states.
+KEYS = {
+    "StaleRead": ("reader", "writer", "op", "link"),
+    "SharedWrite": ("writer", "owner_name", "op", "link"),
+    "JoinedWrite": ("writer", "kept", "op"),
+    "AccumulatedItem": ("writer", "collection", "op"),
+    "ReboundData": ("target", "value"),
+    "PointerTest": ("left", "right"),
+    "StaleSnapshot": ("reader", "module"),
+    "LostWrite": ("base", "op", "copied_by"),
+    "DroppedResult": ("receiver", "op"),
+    "DeadRebinding": ("name", "origin"),
+    "LeafRebound": ("target", "reason"),
+    "OverlappingWrite": ("writer", "op", "expand"),
+    "HostScalar": ("receiver", "move", "used"),
+    "CloneDetach": ("receiver",),
+}
+
 
 def dump(facts: Iterable[Fact]) -> str:
     """Each fact as `line: Kind field=value ...`; fields that are false, empty or zero are left out, in source order."""

@@ -312,7 +312,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     )
 
     run.iterating.append(node.iter)
-    known = exact_items(run, value) if not run.loop and not _leaves(node) else None
+    known = exact_items(run, value) if not run.loop and not _may_leave_or_grow(node) else None
     if known is not None and not 1 <= len(known) <= MAX_COUNTED:
         known = None
 
@@ -325,8 +325,8 @@ def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     _loop(run, node, head, run.iterating, _counted(node.iter) if known is None else len(known))
 
 
-def _leaves(node: ast.For | ast.AsyncFor) -> bool:
-    """A list that grows while it is iterated over, or a loop that is left early, is not run item by item."""
+def _may_leave_or_grow(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether the body leaves a pass early, or changes the length of a list, perhaps of the one it goes over."""
     return any(
         isinstance(item, (ast.Break, ast.Continue))
         or (isinstance(item, ast.Attribute) and item.attr in ("append", "extend", "insert", "pop", "remove"))

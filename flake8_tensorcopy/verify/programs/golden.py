@@ -13,27 +13,11 @@ import re
 from collections import defaultdict
 
 from flake8_tensorcopy.engine import analyse
+from flake8_tensorcopy.engine.dump import KEYS
 from flake8_tensorcopy.engine.facts import Fact, StaleRead
 from flake8_tensorcopy.verify.programs.compare import DENIED, FALSE, MISSED, RETURNED, Difference, same_name, shown
 from flake8_tensorcopy.verify.programs.record import ELSEWHERE
 
-# The fields that a mark states, by the kind of the fact.
-KEYS = {
-    "StaleRead": ("reader", "writer", "op", "link"),
-    "SharedWrite": ("writer", "owner_name", "op", "link"),
-    "JoinedWrite": ("writer", "kept", "op"),
-    "AccumulatedItem": ("writer", "collection", "op"),
-    "ReboundData": ("target", "value"),
-    "PointerTest": ("left", "right"),
-    "StaleSnapshot": ("reader", "module"),
-    "LostWrite": ("base", "op", "copied_by"),
-    "DroppedResult": ("receiver", "op"),
-    "DeadRebinding": ("name", "origin"),
-    "LeafRebound": ("target", "reason"),
-    "OverlappingWrite": ("writer", "op", "expand"),
-    "HostScalar": ("receiver", "move", "used"),
-    "CloneDetach": ("receiver",),
-}
 _LINKS = (
     ("maybe", frozenset("to cpu float double contiguous reshape flatten type_as dropout".split())),
     ("numpy", frozenset("numpy from_numpy as_tensor".split())),
