@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
@@ -49,6 +51,17 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
 }
 
 
+class Judge(NamedTuple):
+    """What is found by looking at all the methods of a class together, after the functions have been run."""
+
+    kinds: frozenset[str]
+    needs: tuple[int, ...]  # features that the methods must have between them, as in `_TRIGGERS`
+    facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
+
+
+_JUDGES: tuple[Judge, ...] = ()
+
+
 @dataclass(slots=True)
 class RegionFacts:
     """The facts of one function, or of the module's own statements."""
@@ -73,6 +86,7 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
     wanted = [need for kind in kinds for need in _TRIGGERS.get(kind, (0,))]
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)
+    regions: dict[Function, list[Fact]] = {}
     for function in found.all:
         features = function.features | (inherited.get(function.cls, 0) if function.cls is not None else 0)
         if not any(features & need == need for need in wanted):
@@ -83,7 +97,20 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
         run = module.run_of(function)
         if run is None:
             continue
-        facts = [fact for fact in run.facts.values() if type(fact).__name__ in kinds]
+        regions[function] = [fact for fact in run.facts.values() if type(fact).__name__ in kinds]
+    for judge in _JUDGES:
+        if kinds.isdisjoint(judge.kinds):
+            continue
+        for cls in found.classes.values():
+            every = 0
+            for method in cls.methods.values():
+                every |= method.features
+            if any(every & need == need for need in judge.needs):
+                for function, fact in judge.facts(module, cls):
+                    if type(fact).__name__ in kinds:
+                        regions.setdefault(function, []).append(fact)
+    for function in found.all:
+        facts = regions.get(function)
         if facts:
             facts.sort(key=lambda fact: (fact.site.lineno, fact.site.col_offset))  # type: ignore[attr-defined]
             result.regions.append(RegionFacts(function.node, facts))

@@ -6,7 +6,7 @@ import ast
 
 from flake8_tensorcopy.engine.evaluate import element_of, evaluate
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.values import Value
+from flake8_tensorcopy.engine.values import Obj, Value
 
 
 class Args:
@@ -49,6 +49,14 @@ class Args:
 
     def all(self) -> list[tuple[ast.expr, Value]]:
         return [*zip(self.nodes, self.values, strict=True), *self.keywords.values()]
+
+    def given(self, known: list[Value]) -> list[Value]:
+        """The values of keywords, beside those that are known already."""
+        return [value for _, value in self.keywords.values() if value.refs and value not in known]
+
+    def objs(self) -> tuple[Obj, ...]:
+        """What the arguments refer to."""
+        return tuple(ref.obj for _, value in self.all() for ref in value.refs)
 
     def flag(self, name: str, position: int = -1) -> bool:
         """Whether a boolean argument is written as True."""

@@ -176,7 +176,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         return
     if target.attr == "requires_grad":
         for ref in base.refs:
-            ref.obj.leaf, ref.obj.graph = True, True
+            ref.obj.leaf, ref.obj.graph = True, bool(source.value) if isinstance(source, ast.Constant) else None
         return
     for ref in base.refs:
         obj = ref.obj

@@ -94,7 +94,7 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
                 run.now.forget(ref.obj)
     # An object of a class from elsewhere is no tensor, whatever its methods are called.
     other = name[:1].isupper() and not name.endswith("Tensor")
-    return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=other)),))
+    return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=other, operands=args.objs())),))
 
 
 def pointer_assertion(run: Run, node: ast.Call, name: str, args: Args) -> None:
@@ -173,7 +173,7 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         base = Value((Ref(Obj("unknown", "unknown", func.value)),))
     run.method_calls[node] = (base, name)
     if name == "backward":
-        backward(run, base)
+        backward(run, node, base, args)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)
@@ -194,7 +194,7 @@ def _super_call(run: Run, node: ast.Call, args: Args, name: str) -> Value:
                 return _call_function(run, node, method, [Value((Ref(run.params[0]),)), *args.values], args)
     if name not in ("__init__", "train", "eval") and run.params:
         run.now.forget(run.params[0])
-    return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+    return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=args.objs())),))
 
 
 def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, func: ast.Attribute) -> Value:
@@ -255,7 +255,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         trains(run, node, name, args, one)
         if obj.kind in ("instance", "module") and not logged:
             may_change(run, obj)
-        return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+        return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=(obj, *args.objs()))),))
     args.use(run)
     return UNKNOWN
 
@@ -284,7 +284,7 @@ def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) ->
             if method is not None:
                 return _call_function(run, node, method, [Value((ref,)), *args.values], args)
             args.use(run)
-            return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+            return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=(obj, *args.objs()))),))
         return call_module(run, node, obj, args, run.short(func))
     if obj.kind == "instance" and isinstance(obj.data, Class):
         method = run.module.method(obj.data, "__call__")
@@ -317,7 +317,8 @@ def _call_function(
             for ref in value.refs:
                 if ref.obj.kind in ("dict", "list", "instance", "module"):
                     may_change(run, ref.obj)
-        return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+        operands = tuple(ref.obj for value in values for ref in value.refs)
+        return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)

@@ -44,6 +44,7 @@ def evaluate(run: Run, node: ast.expr) -> Value:
 def fresh(run: Run, node: ast.AST, kind: str, made: str, *sources: Value, **facts: Any) -> Value:
     """A new storage made by this expression."""
     source = tuple(ref.obj for value in sources for ref in value.refs)
+    facts.setdefault("operands", source)
     return Value((Ref(Obj(kind, "fresh", node, made=made, source=source, **facts)),))
 
 
@@ -308,6 +309,7 @@ def copy_of(
         node,
         made=made,
         source=(ref.obj,),
+        operands=(ref.obj,),
         copied=ref,
         dtype=ref.obj.dtype,
         graph=None if run.now.grad is None else (ref.obj.graph if run.now.grad else False),
@@ -693,7 +695,7 @@ def _parameter_of(run: Run, node: ast.AST, ref: Ref) -> Value:
         held.obj.kind = "tensor"
         held.obj.param = True
         held.obj.leaf = True
-        held.obj.graph = None
+        held.obj.graph = held.obj.graph is not False
     return value
 
 

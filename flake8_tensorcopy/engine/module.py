@@ -175,7 +175,7 @@ class Module:
         if obj.kind == "list" and not attribute:
             made.any_of = run.any_item(obj)
         if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):
-            made.kind, made.param, made.leaf = "tensor", True, True
+            made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
         if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
             copy_facts(obj.data.obj, made)
         if not attribute and obj.data in ("tensors", "indices"):

@@ -201,7 +201,7 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
         run.note(value, 2)
     args.use(run, "operand")
     several = op is not None and op.many != 1
-    result = fresh(run, node, "unknown" if several else "tensor", module.cls)
+    result = fresh(run, node, "unknown" if several else "tensor", module.cls, operands=(module, *args.objs()))
     result.refs[0].obj.graph = True if run.now.grad else (False if run.now.grad is False else None)
     return result
 
@@ -213,7 +213,7 @@ def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, show
         obj = layer.obj
         if obj is None or obj.kind != "module" or isinstance(obj.data, Class):
             run.use(value, args.nodes[0] if args.nodes else node, "operand")
-            return fresh(run, node, "unknown", "call")
+            return fresh(run, node, "unknown", "call", operands=args.objs())
         inner = Args.__new__(Args)
         inner.node, inner.nodes, inner.values = node, args.nodes[:1], [value]
         inner.keywords, inner.spread, inner.read = {}, False, False

@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import Backward, Run
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -353,6 +353,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         return fresh(run, node, "list", short, *tensors[:1], data="tensors")
     result = fresh(run, node, kind, short, *tensors[:3])
     obj = result.refs[0].obj
+    obj.operands = tuple(ref.obj for value in (*tensors, *args.given(values)) for ref in value.refs)
     if values and len(values[0].refs) == 1:
         obj.copied = values[0].refs[0]
     obj.dtype = _made_dtype(run, op, short, args)
@@ -450,8 +451,12 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             return Value((ref.derive(Link(ALIAS, name, node)),)) if op.result == "same" else UNKNOWN
         args.use(run)
         return UNKNOWN
-    if name == "requires_grad_" and not (args.values and not args.flag("", 0)):
-        ref.obj.leaf, ref.obj.graph = True, True
+    if name == "requires_grad_":
+        asked = next((item for item, _ in args.all()), None)
+        if asked is None or args.flag("requires_grad", 0):
+            ref.obj.leaf, ref.obj.graph = True, True
+        else:
+            ref.obj.graph = False if isinstance(asked, ast.Constant) else None
     if name == "retain_grad":
         ref.obj.leaf = True
     if name == "detach":
@@ -506,8 +511,10 @@ def on_graph(ref: Ref) -> bool | None:
     return ref.obj.graph
 
 
-def backward(run: Run, base: Value) -> None:
+def backward(run: Run, node: ast.Call, base: Value, args: Args) -> None:
+    """`loss.backward()`: the gradients of everything it was computed from are written."""
     for ref in base.refs:
+        run.backwards.append(Backward(ref, node, run.loop, run.count(), run.now.arms, args.flag("retain_graph", 1)))
         if ref.obj.kind in ("tensor", "unknown"):
             ref.obj.zero_dim = ref.obj.zero_dim or not any(link.kind == VIEW for link in ref.chain)
             if ref.obj.kind == "unknown":

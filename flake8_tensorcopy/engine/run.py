@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     UNKNOWN,
+    Arm,
     Link,
     Obj,
     Place,
@@ -56,6 +57,17 @@ class Returned(NamedTuple):
     node: ast.Return
 
 
+class Backward(NamedTuple):
+    """One call of `backward()`: through which reference, in which pass of the loops, when and on which arms."""
+
+    ref: Ref
+    node: ast.Call
+    loop: tuple[int, ...]
+    tick: int
+    arms: frozenset[Arm]
+    retains: bool  # `retain_graph=True`, written out
+
+
 class LoopFrame:
     """Where `break` and `continue` of the innermost loop leave their states."""
 
@@ -84,6 +96,7 @@ class Run:
         self.facts: dict[tuple[object, ...], Fact] = {}
         self.returned: list[Returned] = []
         self.log: list[Write] = []
+        self.backwards: list[Backward] = []
         self.modules: dict[Obj, None] = {}
         self.params: list[Obj] = []
         self.rebinds: list[tuple[Obj, str]] = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.evaluate import held_by
+from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.values import (
@@ -170,7 +171,7 @@ def apply_summary(
         return NUMBER if summary.plain else UNKNOWN
     result: Value | None = None
     for one in summary.results[:4]:
-        value = _make(run, node, one, given)
+        value = _make(run, node, one, given, summary.names)
         result = value if result is None else join_values(result, value)
     return result if result is not None else UNKNOWN
 
@@ -232,14 +233,20 @@ def _computed_from(was: Obj, given: dict[int, Value]) -> tuple[Obj, ...]:
     return tuple(ref.obj for value in given.values() for ref in value.refs) if names else ()
 
 
-def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value]) -> Value:
+def _operands(was: Obj, given: dict[int, Value], names: list[str]) -> tuple[Obj, ...]:
+    """The arguments of this call that the result was computed from."""
+    reached = {one.key for one in ancestors(was) if one.owner == "argument"}
+    return tuple(ref.obj for position, value in given.items() for ref in value.refs if names[position] in reached)
+
+
+def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], names: list[str]) -> Value:
     if result.target is not None:
         found = _find(run, node, result.target, given)
         return _with_links(found, result.chain, node) if found is not None else UNKNOWN
     was = result.obj
     assert was is not None
     if was.kind == "unknown" and was.owner != "fresh":
-        return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
+        return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=_operands(was, given, names))),))
     made = Obj(
         was.kind,
         "fresh" if was.owner == "fresh" else "unknown",
@@ -250,16 +257,19 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value]) -> 
         graph=was.graph,
         leaf=was.leaf,
         param=was.param,
+        operands=_operands(was, given, names),
         cls=was.cls,
         data=was.data if isinstance(was.data, str) or was.kind in ("module", "instance") else None,
     )
+    if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
+        made.graph = True
     if was.kind == "unknown":
         made.uses.append((run.module.evidence(was, None), None))
         made.source = _computed_from(was, given)
     for key, parts in result.parts:
         held: Value | None = None
         for part in parts:
-            value = _make(run, node, part, given)
+            value = _make(run, node, part, given, names)
             held = value if held is None else join_values(held, value)
         if held is not None:
             place = Place(f"the item {key}", node, origin="item")

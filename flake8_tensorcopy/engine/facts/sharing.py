@@ -1,9 +1,4 @@
-"""What the abstract run finds out, one class a kind of fact; rules ask for kinds by name and decide on the fields.
-
-Sites are nodes of flake8's own ast; `region.Region` turns them into spans, LibCST nodes and text.  `evidence` says how
-surely the thing is a tensor: 3 by definition, annotation or a torch result, 2 by a method that only tensors have, 1 by
-array-like indexing, 0 unknown.  The statement that the fact is about never counts as evidence.
-"""
+"""Names that share storage, and what is written through one of them."""
 
 from __future__ import annotations
 
@@ -11,50 +6,11 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine.facts.base import Fact, cause_of, verb_of, when_of
+
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.model import Step
     from flake8_tensorcopy.engine.region import Region
-
-
-def _verb(op: str, how: str, inner: ast.AST | None) -> str:
-    """How a message calls a write."""
-    match how:
-        case "call":
-            return f"in-place `{op}` in the called function (line {getattr(inner, 'lineno', '?')})"
-        case "subscript":
-            return "item assignment"
-        case "module":
-            return f"`{op}(..)`"
-        case "out":
-            return f"`{op}(out=..)`"
-        case "function" if not op.endswith("_"):
-            return f"`{op}(inplace=True)`"
-    return f"in-place `{op}`"
-
-
-def _cause(node: ast.AST | None, region: Region) -> str:
-    """A piece of code with its line, as messages append it."""
-    return "" if node is None else f" (`{region.code(node)}` on line {region.line(node)})"
-
-
-def _when(op: str) -> str:
-    """Under which condition a conversion returns its argument."""
-    if op in ("cpu", "cuda", "to", "type", "type_as"):
-        return "same device and dtype"
-    if op in ("contiguous", "reshape", "flatten", "ravel", "rearrange"):
-        return "contiguous input"
-    if op.startswith("Dropout") or op in ("dropout", "AlphaDropout", "FeatureAlphaDropout"):
-        return "in eval mode"
-    if op == "Identity":
-        return "always"
-    return "same dtype"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fact:
-    """Common to all kinds: the node where the fact is reported, which decides its place in the file."""
-
-    site: ast.AST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -94,15 +50,15 @@ class StaleRead(Fact):
 
     @property
     def verb(self) -> str:
-        return _verb(self.op, self.how, self.inner)
+        return verb_of(self.op, self.how, self.inner)
 
     @property
     def when(self) -> str:
-        return _when(self.maybe_op)
+        return when_of(self.maybe_op)
 
     def cause(self, region: Region) -> str:
         """The code that made the two share, with its line; empty where nothing in the function did."""
-        return _cause(self.binding or self.source, region)
+        return cause_of(self.binding or self.source, region)
 
     @property
     def consumed(self) -> bool:
@@ -151,15 +107,15 @@ class SharedWrite(Fact):
 
     @property
     def verb(self) -> str:
-        return _verb(self.op, self.how, self.inner)
+        return verb_of(self.op, self.how, self.inner)
 
     @property
     def when(self) -> str:
-        return _when(self.maybe_op)
+        return when_of(self.maybe_op)
 
     def cause(self, region: Region) -> str:
         """The conversion that shares, with its line."""
-        return _cause(self.source, region)
+        return cause_of(self.source, region)
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         path = []
@@ -221,88 +177,6 @@ class PointerTest(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StaleSnapshot(Fact):
-    """A live state_dict (or part of one) is used after its module was changed; `site` takes the snapshot."""
-
-    reader: str
-    module: str
-    call: str  # state_dict, parameters, named_parameters
-    changed: ast.AST
-    change: str
-    read: ast.AST
-    copies: tuple[str, ...]  # what was taken for a copy on the way: `.copy()`, `detach`, `cpu`
-    stored: bool
-    role: str
-    method: str = ""  # another method of the class, which loads it back
-
-    def steps(self, region: Region) -> tuple[Step, ...]:
-        if self.method:
-            kept = region.step(self.site, f"`{self.reader}` holds the live tensors of `{self.module}`")
-            return (kept, region.step(self.read, f"`{self.method}` loads it back"))
-        return (
-            region.step(self.site, f"`{self.reader}` holds the live tensors of `{self.module}`"),
-            region.step(self.changed, f"`{self.change}` changes them"),
-            region.step(self.read, f"`{self.reader}` is read"),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LostWrite(Fact):
-    """An in-place op changed a copy that nobody else can see; `site` is the statement."""
-
-    base: str
-    op: str
-    copied_by: str  # "index", or the op that made the copy, or "state_dict"
-    index: ast.AST | None
-    evidence: int
-    probing: bool  # inside a test for an exception
-
-    @property
-    def verb(self) -> str:
-        return "item assignment" if self.op == "[...] =" else f"in-place `{self.op}`"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DroppedResult(Fact):
-    """The result of an out-of-place op is thrown away; `site` is the call."""
-
-    receiver: str
-    op: str
-    moves: bool  # a change of device, dtype or layout
-    twin: bool  # torch has the in-place form `op_`
-    views: bool  # the result is a view
-    evidence: int
-    receiver_evidence: int  # without what the call itself proves
-    probing: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DeadRebinding(Fact):
-    """A name bound to somebody's tensor is rebound to a computed one that is never read."""
-
-    name: str
-    origin: str  # loop argument parameter grad
-    source: str  # what the name was bound to, as text
-    uses_itself: bool
-    uses_sibling: bool
-    update: bool  # reads a gradient
-    parameter: bool
-    computed: bool  # arithmetic or an op that makes a new tensor
-    evidence: int
-    op: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LeafRebound(Fact):
-    """A leaf is replaced by a computed tensor where a leaf (or a Parameter) is expected afterwards."""
-
-    target: str
-    reason: str  # grad_read: `.grad` of the result is read; method: built as a leaf; parameter: a module's parameter
-    expected: ast.AST | None
-    evidence: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OverlappingWrite(Fact):
     """A write through memory that overlaps itself (expand, broadcast_to, unfold ...)."""
 
@@ -318,30 +192,10 @@ class OverlappingWrite(Fact):
 
     @property
     def verb(self) -> str:
-        return _verb(self.op, self.how, self.inner)
+        return verb_of(self.op, self.how, self.inner)
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         return (
             region.step(self.expanded, f"`{self.expand}`: elements share memory from here"),
             region.step(self.site, f"{self.verb} writes to it"),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class HostScalar(Fact):
-    """A tensor is moved to the host only to be printed, logged, or turned into a Python number; `site` is the move."""
-
-    receiver: str
-    move: str
-    scalar: bool  # proven 0-d
-    used: str  # logged, item, tolist, float, reduced, indexed, compared
-    evidence: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CloneDetach(Fact):
-    """`x.clone().detach()`: `site` is the detach call."""
-
-    receiver: str
-    graph: bool | None  # the receiver is on the graph: known, known not to be, unknown
-    recording: bool | None  # grad mode

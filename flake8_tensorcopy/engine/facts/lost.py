@@ -1,0 +1,64 @@
+"""Writes, results and rebindings that go nowhere."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from flake8_tensorcopy.engine.facts.base import Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LostWrite(Fact):
+    """An in-place op changed a copy that nobody else can see; `site` is the statement."""
+
+    base: str
+    op: str
+    copied_by: str  # "index", or the op that made the copy, or "state_dict"
+    index: ast.AST | None
+    evidence: int
+    probing: bool  # inside a test for an exception
+
+    @property
+    def verb(self) -> str:
+        return "item assignment" if self.op == "[...] =" else f"in-place `{self.op}`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DroppedResult(Fact):
+    """The result of an out-of-place op is thrown away; `site` is the call."""
+
+    receiver: str
+    op: str
+    moves: bool  # a change of device, dtype or layout
+    twin: bool  # torch has the in-place form `op_`
+    views: bool  # the result is a view
+    evidence: int
+    receiver_evidence: int  # without what the call itself proves
+    probing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DeadRebinding(Fact):
+    """A name bound to somebody's tensor is rebound to a computed one that is never read."""
+
+    name: str
+    origin: str  # loop argument parameter grad
+    source: str  # what the name was bound to, as text
+    uses_itself: bool
+    uses_sibling: bool
+    update: bool  # reads a gradient
+    parameter: bool
+    computed: bool  # arithmetic or an op that makes a new tensor
+    evidence: int
+    op: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LeafRebound(Fact):
+    """A leaf is replaced by a computed tensor where a leaf (or a Parameter) is expected afterwards."""
+
+    target: str
+    reason: str  # grad_read: `.grad` of the result is read; method: built as a leaf; parameter: a module's parameter
+    expected: ast.AST | None
+    evidence: int
