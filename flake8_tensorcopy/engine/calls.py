@@ -23,6 +23,7 @@ from flake8_tensorcopy.engine.functions import (
     einops_call,
     numpy_call,
 )
+from flake8_tensorcopy.engine.handed_out import register_hook
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -174,6 +175,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     run.method_calls[node] = (base, name)
     if name == "backward":
         backward(run, node, base, args)
+    elif name == "register_forward_hook":
+        register_hook(run, node, base, args)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)
@@ -319,6 +322,7 @@ def _call_function(
                     may_change(run, ref.obj)
         operands = tuple(ref.obj for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
+    run.called[node] = done
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)

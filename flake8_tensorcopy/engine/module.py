@@ -34,6 +34,7 @@ class Module:
         self.runs: dict[Function, Run | None] = {}
         self.depth = 0
         self.train_calls = train_calls
+        self.proven: set[ast.AST] = set()  # writes of functions that some call of this file gives a tensor
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
 

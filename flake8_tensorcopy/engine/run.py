@@ -68,6 +68,29 @@ class Backward(NamedTuple):
     retains: bool  # `retain_graph=True`, written out
 
 
+class Handed(NamedTuple):
+    """A reference that leaves its owner by a store, a `yield`: where, into what, in which pass of the loops."""
+
+    ref: Ref
+    node: ast.AST
+    how: str
+    into: Obj | None
+    loop: tuple[int, ...]
+    tick: int
+    arms: frozenset[Arm]
+    mixed: bool
+
+
+class Hooked(NamedTuple):
+    """A forward hook that is registered on a module: the call, the module, what is called."""
+
+    module: Ref
+    node: ast.Call
+    hook: Function
+    output: int  # which argument of the hook is the output
+    names: dict[str, Value]  # what was in sight
+
+
 class LoopFrame:
     """Where `break` and `continue` of the innermost loop leave their states."""
 
@@ -97,6 +120,10 @@ class Run:
         self.returned: list[Returned] = []
         self.log: list[Write] = []
         self.backwards: list[Backward] = []
+        self.called: dict[ast.AST, Run] = {}  # calls of functions of this file
+        self.handed: list[Handed] = []
+        self.hooks: list[Hooked] = []
+        self.loop_nodes: list[ast.stmt] | None = None
         self.modules: dict[Obj, None] = {}
         self.params: list[Obj] = []
         self.rebinds: list[tuple[Obj, str]] = []
@@ -340,6 +367,20 @@ class Run:
             known = self.now.absorbed.get(ref.place, frozenset())
             self.now.absorbed[ref.place] = known | self.now.written(ref.obj)
             self.written_back.add(ref.obj)
+
+    def hand_out(self, value: Value, node: ast.AST, how: str, into: Obj | None = None) -> None:
+        """The value, or what a container holds, goes to somebody else."""
+        pending, seen = [value], set()
+        while pending and len(seen) < 20:
+            held = pending.pop()
+            for ref in held.refs:
+                if ref.obj in seen or exclusive(ref.arms, self.now.arms):
+                    continue
+                seen.add(ref.obj)
+                if ref.obj.kind in ("tuple", "list", "dict"):
+                    pending.extend(self.now.fields(ref.obj).values())
+                arms = ref.arms | self.now.arms
+                self.handed.append(Handed(ref, node, how, into, self.loop, self.count(), arms, mixed(held, ref)))
 
     def reading_arguments(self, function: Function, args: Args) -> None:
         """A function of this file reads what it is given."""

@@ -33,6 +33,10 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+CALLS_WRITER = 1 << 20  # a call of a function of the file that may write
+DEFAULT = 1 << 21  # a default that is made once: no number, no text
+HANDS_OUT = 1 << 22  # returns what `self` holds, or a name for it
+HOOK = 1 << 23  # registers a forward hook
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -117,6 +121,7 @@ def survey(tree: ast.Module) -> Survey:
         result.all.append(made)
         result.units.append((first_line(node), node.end_lineno or node.lineno))
         outer = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+        made.features |= _defaults(node)
         pending.append((body, None, outer, 0))
         pending.append((made, None, node.body, 0))
         return made
@@ -162,14 +167,33 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE):
+        for feature in (WRITE, INPLACE_MODULE, HOOK):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
                     function.features |= feature
                     changed = True
         if not changed:
-            return
+            break
+    writers = {function.name for function in functions if function.features & WRITE}
+    for function in functions:
+        if not writers.isdisjoint(function.calls):
+            function.features |= CALLS_WRITER
+
+
+def _defaults(node: FunctionNode) -> int:
+    """Whether a default of a function is made by a call, or names something."""
+    given = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
+    return DEFAULT if any(isinstance(one, (ast.Call, ast.Name, ast.Attribute)) for one in given) else 0
+
+
+def _of_self(node: ast.expr | None) -> bool:
+    """Whether an expression is something that `self` holds."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+        if isinstance(node, ast.Name):
+            return node.id == "self"
+    return False
 
 
 def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -286,8 +310,16 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 if not isinstance(node, ast.comprehension):
                     owner.loops.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
                 features |= SHARE
+            case ast.Return(value=given) if cls is not None and given is not None:
+                parts = given.elts if isinstance(given, ast.Tuple) else [given]
+                if any(_of_self(part) or isinstance(part, (ast.Name, ast.Dict)) for part in parts):
+                    features |= HANDS_OUT
+            case ast.Yield():
+                features |= SHARE
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 owner.inner.append(node)
+                if not isinstance(node, ast.Lambda):
+                    features |= _defaults(node)
             case ast.Delete():
                 for target in node.targets:
                     if isinstance(target, ast.Attribute):
@@ -329,6 +361,7 @@ _ATTRIBUTES = {
     "meshgrid": EXPAND,
     "unfold": EXPAND,
     "as_strided": EXPAND,
+    "register_forward_hook": HOOK,
     "state_dict": STATE_DICT,
     "data_ptr": DATA_PTR,
     "grad": GRAD,

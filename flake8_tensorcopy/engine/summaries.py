@@ -25,7 +25,7 @@ from flake8_tensorcopy.engine.values import (
 from flake8_tensorcopy.engine.writes import write_to
 
 if TYPE_CHECKING:
-    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.run import Hooked, Run
 
 MAX_EFFECTS = 40
 
@@ -67,6 +67,7 @@ class Summary:
     rebinds: list[tuple[Target, str]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     plain: str = ""  # kind of a result without storage: number
+    hooks: list[tuple[Target, Hooked]] = field(default_factory=list)
 
 
 def summary_of(run: Run) -> Summary:
@@ -99,6 +100,10 @@ def _summarise(run: Run) -> Summary:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
             summary.rebinds.append((target, key))
+    for hooked in run.hooks:
+        target = _target(hooked.module.obj, index)
+        if target is not None:
+            summary.hooks.append((target, hooked))
     for value, state, _ in run.returned:
         if not value.refs and value.kind == "number":
             summary.plain = "number"
@@ -139,7 +144,7 @@ def apply_summary(
     spread: bool,
 ) -> Value:
     """Do to the arguments of this call what the function does, and make its result."""
-    given = dict(enumerate(values[: len(summary.names)])) if not spread else dict(enumerate(values[:1]))
+    given = dict(enumerate(values[: len(summary.names)] if not spread else values[: min(1, len(summary.names))]))
     for position, name in enumerate(summary.names):
         if name in keywords:
             given[position] = keywords[name][1]
@@ -151,6 +156,8 @@ def apply_summary(
             for ref in value.refs:
                 run.modules.setdefault(ref.obj, None)
         through = _with_links(value, effect.chain, node)
+        if any(ref.kind == "tensor" for ref in through.refs):
+            run.module.proven.add(effect.node)
         write_to(
             run,
             node,
@@ -167,6 +174,10 @@ def apply_summary(
             for ref in value.refs:
                 held = Obj("unknown", "attribute", node, parent=ref.obj, slot=key, key=f"{ref.obj.key}{key}")
                 run.now.set_field(ref.obj, key, Value((Ref(held),)))
+    for target, hooked in summary.hooks[:MAX_EFFECTS]:
+        value = _find(run, node, target, given)
+        if value is not None:
+            run.hooks.extend(hooked._replace(module=ref) for ref in value.refs)
     if not summary.results:
         return NUMBER if summary.plain else UNKNOWN
     result: Value | None = None

@@ -1,0 +1,286 @@
+"""Arguments and kept items that a function writes: its caller, or the next read of the item, gets the written ones."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.defaults import SURE, root_of
+from flake8_tensorcopy.engine.facts import (
+    AccumulatedItem,
+    Fact,
+    JoinedWrite,
+    MutatedArgument,
+    MutatedItem,
+    SharedWrite,
+    StaleRead,
+)
+from flake8_tensorcopy.engine.graph import ancestors
+from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.parts import must_overlap
+from flake8_tensorcopy.engine.run import Run, Use
+from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    DETACH,
+    UNSURE,
+    VIEW,
+    Link,
+    Obj,
+    Value,
+    Write,
+    exclusive,
+    same_derivation,
+)
+
+# Ops that leave nothing of what the tensor held.
+OVERWRITES = frozenset("copy_ fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ resize_ set_".split())
+
+# Ops that put values into a tensor.
+FILLS = OVERWRITES | frozenset(
+    "[...] = scatter_ scatter_add_ index_copy_ index_add_ index_fill_ index_put_ masked_scatter_ masked_fill_".split()
+)
+
+# Factories of tensors that are made to be filled.
+BLANK = frozenset("empty zeros full empty_like zeros_like full_like new_empty new_zeros new_full".split())
+
+# Parameters that say that, and whether, the function works in place.
+_SAYS_INPLACE = frozenset({"inplace", "in_place"})
+
+# First words of functions that are there to change what they are given.
+_CHANGES = frozenset(
+    "update fill init initialize reset set zero accumulate inplace train step write store push insert load".split()
+)
+
+# Reads of an argument that show nothing.
+_NO_READS = frozenset({"receiver", "bind", "test", "logged"})
+
+
+def function_at(module: Module, node: ast.AST) -> Function | None:
+    """The function or method in which a node stands."""
+    line = getattr(node, "lineno", 0)
+    best: Function | None = None
+    for function in module.survey.all:
+        where = function.node
+        if isinstance(where, ast.Module) or not where.lineno <= line <= (where.end_lineno or where.lineno):
+            continue
+        if best is None or where.lineno >= best.node.lineno:  # type: ignore[union-attr]
+            best = function
+    return best
+
+
+def says_inplace(function: Function, written: str = "") -> bool:
+    """Whether a function says itself that it changes what it is given; `written` is the argument that it writes."""
+    node = function.node
+    if isinstance(node, ast.Module):
+        return False
+    spec = node.args
+    named = [*spec.posonlyargs, *spec.args]
+    names = {one.arg for one in (*named, *spec.kwonlyargs)}
+    # `out=None` is where to write; a required `out` may be what a model put out.
+    optional = {one.arg for one in (*named[len(named) - len(spec.defaults) :], *spec.kwonlyargs)}
+    says = (function.name[-1:] == "_" and function.name[-2:] != "__") or not names.isdisjoint(_SAYS_INPLACE)
+    return says or "out" in optional or written == "out"
+
+
+def told(run: Run, site: ast.AST) -> bool:
+    """Whether something else is said of this write already."""
+    return any(
+        fact.site is site
+        and (
+            isinstance(fact, (SharedWrite, AccumulatedItem, JoinedWrite))
+            or (isinstance(fact, StaleRead) and (fact.together or fact.kept or fact.compared))
+        )
+        for fact in run.facts.values()
+    )
+
+
+def returns(run: Run, obj: Obj) -> bool:
+    """Whether something that is returned is the object, holds it, or was computed from it."""
+    for value, state, node in run.returned:
+        given = [value]
+        if node.value is not None:
+            given += [state.env[name] for name in run.names_in(node.value) if name in state.env]
+        if any(_reaches(one, obj, state.heap) for one in given):
+            return True
+    return False
+
+
+def _reaches(value: Value, obj: Obj, heap: dict[Obj, dict[str, Value]]) -> bool:
+    pending = [ref.obj for ref in value.refs]
+    seen: set[Obj] = set()
+    while pending and len(seen) < 60:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if obj in ancestors(one):
+            return True
+        if one.kind in ("tuple", "list", "dict"):
+            pending.extend(ref.obj for held in heap.get(one, {}).values() for ref in held.refs)
+    return False
+
+
+# ----- `__getitem__`
+
+
+def mutated_items(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """Writes of `__getitem__` (or of what it calls) to what the object holds."""
+    method = cls.methods.get("__getitem__")
+    run = module.run_of(method) if method is not None and not method.static else None
+    if method is None or run is None or not run.params:
+        return
+    me = run.params[0]
+    kept = [
+        write
+        for write in run.log
+        if write.ref.obj is not me and root_of(write.ref.obj) is me and write.how not in ("training", "part")
+    ]
+    reset = {write.ref.obj for write in kept if _overwrites(write)}
+    for write in kept:
+        ref = write.ref
+        if ref.obj in reset or ref.obj.param or ref.obj.kind == "module" or _stores(write):
+            continue
+        if not all(link.kind in SURE or _by_the_index(link, run, cls) for link in ref.chain):
+            continue
+        if not returns(run, ref.obj):
+            continue
+        site, home, inner = write.node, method, write
+        if write.inner is not None:
+            found = _written_in(module, write.inner)
+            if found is None:
+                continue
+            home, there, inner = found
+            site = write.inner
+            if told(there, site) or says_inplace(home):
+                continue
+        if inner.mixed or (write.inner is None and write.mixed) or told(run, site):
+            continue
+        evidence = max(_evidence(run, write), _evidence(run, inner) if inner is not write else 0)
+        yield (
+            home,
+            MutatedItem(
+                site=site,
+                owner_name=ref.obj.key,
+                writer=inner.target,
+                op=write.op,
+                how=inner.how,
+                called=write.node if write.inner is not None else None,
+                evidence=evidence,
+            ),
+        )
+
+
+def _by_the_index(link: Link, run: Run, cls: Class) -> bool:
+    """`self.images[i]` of a data set: the index that it is given is a number, which makes a view."""
+    if link.kind != UNSURE or not isinstance(link.node, ast.Subscript):
+        return False
+    bases = [base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in cls.bases]
+    if "__len__" not in cls.methods and not any(name.endswith("Dataset") for name in bases):
+        return False
+    given = {obj.key for obj in run.params}
+    return given.issuperset(run.names_in(link.node.slice)) and not any(
+        isinstance(item, (ast.List, ast.ListComp, ast.Compare)) for item in ast.walk(link.node.slice)
+    )
+
+
+def _overwrites(write: Write) -> bool:
+    """Whether nothing is left of what was there before."""
+    if write.op in OVERWRITES or write.how == "out":
+        return True
+    node = write.node
+    return write.how == "subscript" and isinstance(node, ast.Subscript) and ast.unparse(node.slice) in (":", "...")
+
+
+def _stores(write: Write) -> bool:
+    """`self.seen[i] = value`: what the object holds is filled on purpose."""
+    return write.how == "subscript" and write.target.startswith("self.")
+
+
+def _evidence(run: Run, write: Write) -> int:
+    """How surely what is written is a tensor (or array); a method that only tensors have speaks for itself."""
+    if write.ref.kind == "array":
+        return 3
+    known = run.evidence_of(write.ref, write.stmt)
+    named = write.how == "method" and write.op[-1:] == "_" and ops.method(write.op) is not None
+    return max(known, 2) if named and not write.ref.obj.refuted else known
+
+
+def _written_in(module: Module, node: ast.AST) -> tuple[Function, Run, Write] | None:
+    """The write at a node, in the run of the function where it stands."""
+    function = function_at(module, node)
+    for run in [run for run in module.runs.values() if run is not None]:
+        write = next((write for write in run.log if write.node is node), None)
+        if write is not None and function is not None:
+            return function, run, write
+    return None
+
+
+# ----- arguments
+
+
+def argument_read(run: Run, use: Use, write: Write) -> None:
+    """A binding is read after a function of this file was given it and wrote it."""
+    callee = run.called.get(write.node)
+    if callee is None or write.inner is None or write.how != "call" or use.role in _NO_READS or use.tick < write.tick:
+        return
+    if isinstance(write.stmt, ast.Expr) and write.stmt.value is write.node:
+        return  # called for what it does
+    if _again(use, write) or use.mixed or use.ref.obj.param or run.function is callee.function:
+        return
+    arms = run.now.arms
+    if exclusive(write.arms, use.ref.arms) or exclusive(write.arms, arms) or exclusive(use.ref.arms, arms):
+        return
+    if not must_overlap(use.ref.chain, write.ref.chain) or not same_derivation(use.ref, write.ref):
+        return
+    if any(link.kind not in (ALIAS, VIEW, DETACH) for link in write.ref.chain):
+        return
+    fact = _mutated(run, callee, use, write)
+    if fact is not None and not told(run, write.node):
+        run.fact(fact)
+
+
+def _again(use: Use, write: Write) -> bool:
+    """The very same call, in the next pass of a loop."""
+    call = write.node
+    return isinstance(call, ast.Call) and any(
+        use.node is given for given in (*call.args, *(keyword.value for keyword in call.keywords))
+    )
+
+
+def _mutated(run: Run, callee: Run, use: Use, write: Write) -> MutatedArgument | None:
+    function = callee.function
+    if says_inplace(function) or function.name.strip("_").split("_")[0] in _CHANGES:
+        return None
+    own = next((one for one in callee.log if write.inner in (one.node, one.inner) and one.op == write.op), None)
+    if own is None or own.mixed or told(callee, own.node) or not returns(callee, own.ref.obj):
+        return None
+    if own.ref.obj.owner == "argument" and says_inplace(function, own.ref.obj.key):
+        return None
+    if any(link.kind not in (ALIAS, VIEW, DETACH) for link in own.ref.chain):
+        return None
+    if write.ref.obj.made in BLANK and write.op in FILLS:
+        return None
+    site, shown = own.node, own
+    if own.inner is not None and write.inner is not None:
+        found = _written_in(run.module, write.inner)
+        if found is None or found[2].mixed:
+            return None
+        if not says_inplace(found[0]):
+            site, shown = write.inner, found[2]
+            if told(found[1], site):
+                return None
+    place = write.ref.place
+    evidence = max(run.evidence_of(write.ref, write.stmt), _evidence(callee, own), _evidence(callee, shown))
+    return MutatedArgument(
+        site=site,
+        function=function.name,
+        argument=place.name if place is not None else write.target,
+        writer=shown.target,
+        op=write.op,
+        how=shown.how,
+        call=write.node,
+        read=use.node,
+        evidence=evidence,
+    )
