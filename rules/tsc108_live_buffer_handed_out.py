@@ -51,7 +51,7 @@ part of the tensor is written; for parameters and what an optimizer moves; and f
 it, is not built in the file.
 
 Only with preview: a buffer that is returned, unless a loop in the file stores what it gets while the object goes on to
-write it.
+write it; and a buffer of the object that each call of a method writes and appends to a list of the object.
 
 ## References
 
@@ -89,6 +89,11 @@ def check(facts: list[HandedOut], region: Region) -> Iterator[Finding]:
                     f"`{fact.name}` is {handed} here itself, not a copy: {fact.verb} on line {line} changes it in the "
                     "next pass of the loop"
                 )
+            case "method" if fact.how == "store":
+                message = (
+                    f"`{fact.name}` is stored here itself, not a copy: {fact.verb} on line {line} changes it with the "
+                    "next call"
+                )
             case "caller":
                 message = (
                     f"`{fact.name}` hands out the live buffer: {fact.verb} in `{fact.by}` (line {line}) changes what "
@@ -100,7 +105,7 @@ def check(facts: list[HandedOut], region: Region) -> Iterator[Finding]:
                     f"`{fact.name}` hands out the live buffer: {fact.verb}{by} (line {line}) changes what callers "
                     "got before"
                 )
-        preview = fact.how == "return" and fact.reason != "loop"
+        preview = fact.reason not in ("loop", "layer")
         yield Finding(region.span(fact.site), "TSC108", message, fact.steps(region), preview=preview)
 
 

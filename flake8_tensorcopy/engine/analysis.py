@@ -71,7 +71,7 @@ class Judge(NamedTuple):
 
 
 _JUDGES: tuple[Judge, ...] = (
-    Judge(frozenset({"MutatedItem"}), (WRITE,), mutated_items),
+    Judge(frozenset({"MutatedItem"}), (WRITE, CALLS_WRITER), mutated_items),
     Judge(frozenset({"HandedOut"}), (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT), returned_buffers),
     Judge(frozenset({"SharedDefault"}), (WRITE,), class_tensors),
 )

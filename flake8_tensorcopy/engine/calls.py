@@ -36,7 +36,7 @@ from flake8_tensorcopy.engine.modules import (
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
-from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
+from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NUMBER,
@@ -337,6 +337,7 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
     init = run.module.method(cls, "__init__")
     done = run.module.run_of(init) if init is not None and not init.wrapped else None
     if done is not None and not args.spread:
+        hooks_of(run, node, summary_of(done), dict(enumerate(args.values, 1)))
         for name, given, value in attributes_given(done, args):
             attribute_from_call(run, node, made, name, value, given)
     return Value((Ref(made),))

@@ -40,8 +40,11 @@ _SHARES = frozenset({ALIAS, VIEW, DETACH})
 def stored_read(run: Run, use: Use, write: Write) -> None:
     """What a container holds is read after a later pass of the loop rewrote it."""
     place = use.ref.place
-    if place is not None and place.origin == "store" and not use.mixed:
-        _rewritten(run, use.ref, place, write)
+    if place is not None and place.origin == "store":
+        # Beside what else the container holds, this one is there for certain.
+        here = Value(tuple(ref for ref in use.whole.refs if ref.place is place))
+        if not mixed(here, use.ref):
+            _rewritten(run, use.ref, place, write)
 
 
 def live_in_containers(run: Run) -> None:
@@ -57,8 +60,25 @@ def live_in_containers(run: Run) -> None:
                     if must_overlap(ref.chain, all_passes(write.ref.chain, write.loop, [])):
                         _rewritten(run, ref, place, write)
     for one in run.handed:
-        if one.how == "yield" and not one.mixed and not run.function.wrapped:
-            _yielded(run, one)
+        if one.how in ("yield", "passed") and not one.mixed and not run.function.wrapped:
+            _handed_on(run, one)
+        elif one.how == "store" and not one.mixed and run.function.cls is not None:
+            _kept_by_the_object(run, one)
+
+
+def _kept_by_the_object(run: Run, one: Handed) -> None:
+    """`self.buf += x; self.history.append(self.buf)`: each call of the method rewrites what the last one stored."""
+    me = run.params[0] if run.params else None
+    if one.into is None or me is None or run.function.name in _SETS or not isinstance(one.node, ast.Call):
+        return
+    if not _slots(one.ref.obj, me) or root_of(one.into) is not me or one.ref.obj.param or run.loop:
+        return
+    for write in run.log:
+        if write.ref.obj is one.ref.obj and write.how not in ("training", "part") and not write.mixed and not write.arms:
+            chains = (*one.ref.chain, *write.ref.chain)
+            if all(link.kind in _SHARES for link in chains) and must_overlap(one.ref.chain, write.ref.chain):
+                _fact(run, one.ref, one.node, "store", write, "method")
+                return
 
 
 def _held_by_others(run: Run, state: State) -> Iterator[Ref]:
@@ -78,12 +98,12 @@ def _held_by_others(run: Run, state: State) -> Iterator[Ref]:
                     pending.append(ref.obj)
 
 
-def _yielded(run: Run, one: Handed) -> None:
+def _handed_on(run: Run, one: Handed) -> None:
     for write in run.log:
         if write.ref.obj is one.ref.obj and write.tick > one.tick and not exclusive(write.arms, one.arms):
             if must_overlap(one.ref.chain, all_passes(write.ref.chain, write.loop, [])):
                 if _live(run, one.ref, one.node, one.loop, write):
-                    _fact(run, one.ref, one.node, "yield", write)
+                    _fact(run, one.ref, one.site, "yield" if one.how == "yield" else "store", write)
                     return
 
 
@@ -102,7 +122,7 @@ def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write
     """Whether the write comes in a later pass of a loop around both, to the tensor itself."""
     if write.how in ("training", "part") or write.mixed or ref.obj.param or ref.obj.moved:
         return False
-    if any(link.kind not in _SHARES for link in (*ref.chain, *write.ref.chain)):
+    if any(link.kind not in _SHARES for link in (*ref.chain, *write.ref.chain)) or ref.obj.any_of is ref.obj:
         return False
     around, beside = _loops(run, site), _loops(run, write.node)
     for depth, (mine, theirs) in enumerate(zip(around, beside, strict=False)):
@@ -126,7 +146,7 @@ def _loops(run: Run, site: ast.AST) -> list[ast.stmt]:
     ]
 
 
-def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write) -> None:
+def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str = "loop") -> None:
     got = _got_from(run, ref.chain)
     if got is not None:
         # The object that hands its buffer out is where the copy is missing.
@@ -141,7 +161,7 @@ def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write) -> None:
             write=inner,
             write_how="method" if write.inner is not None else write.how,
             by=run.called[write.node].function.name if write.node in run.called else "",
-            reason="loop",
+            reason=reason,
             evidence=run.evidence_of(ref, None),
         )
     )
@@ -310,6 +330,9 @@ def _ends_with(obj: Obj, slots: tuple[str, ...]) -> bool:
 
 # ----- forward hooks
 
+# Calls that go over the layers of a module.
+_LAYERS = frozenset({"children", "modules", "named_children", "named_modules"})
+
 
 def register_hook(run: Run, node: ast.Call, base: Value, args: Args) -> None:
     """`layer.register_forward_hook(hook)`."""
@@ -317,14 +340,14 @@ def register_hook(run: Run, node: ast.Call, base: Value, args: Args) -> None:
     if found is not None:
         hook, output = found
         for ref in base.refs:
-            run.hooks.append(Hooked(ref, node, hook, output, dict(run.now.env)))
+            run.hooks.append(Hooked(ref, node, hook, output, dict(run.now.env), run.now.arms))
 
 
 def _hook_of(run: Run, node: ast.expr, value: Value) -> tuple[Function, int] | None:
     """The function that is registered, and which of its arguments is the output."""
     survey = run.module.survey
     obj = value.obj
-    if obj is not None and obj.kind == "function":
+    if obj is not None and isinstance(obj.data, (Function, ast.Lambda)):
         return _as_function(run, obj.data)
     match node:
         case ast.Name(id=name) if name in survey.functions:
@@ -361,7 +384,7 @@ def kept_by_hooks(module: Module) -> Iterator[tuple[Function, Fact]]:
     """What hooks keep of the output of a layer that the next one overwrites."""
     for run in [run for run in module.runs.values() if run is not None and run.hooks]:
         for hooked in run.hooks:
-            after = _next_in_place(module, run, hooked.module)
+            after = _next_in_place(module, run, hooked.module) or _of_any_layer(module, hooked)
             hook = module.run_of(hooked.hook) if after is not None else None
             if after is None or hook is None or len(hook.params) <= hooked.output:
                 continue
@@ -391,7 +414,7 @@ def _keeps(hook: Run, one: Handed, hooked: Hooked) -> bool:
     into = one.into
     if into is None or any(link.kind not in _SHARES for link in one.ref.chain):
         return False
-    if into.kind in ("dict", "list", "instance", "module") or one.how == "attribute":
+    if into.kind in ("dict", "list", "instance", "module") or into.refuted or one.how == "attribute":
         return True
     known = hooked.names.get(into.key)
     return into.owner == "global" and known is not None and known.obj is not None and known.obj.kind in ("dict", "list")
@@ -419,6 +442,33 @@ def _next_in_place(module: Module, run: Run, ref: Ref) -> tuple[str, ast.AST] | 
             if any(one.slot == slot and one.parent is done.params[0] for one in made.operands[:1]):
                 if all(link.kind in _SHARES for link in write.ref.chain):
                     return write.op, write.inner or write.node
+    return None
+
+
+def _of_any_layer(module: Module, hooked: Hooked) -> tuple[str, ast.AST] | None:
+    """`for layer in model.children()`, `enumerate(model)`: what works in place after one of the layers that are met."""
+    obj: Obj | None = hooked.module.obj
+    over = None
+    while obj is not None and over is None:
+        call = obj.node
+        if obj.kind == "module" and isinstance(obj.data, (tuple, Class)) and obj is not hooked.module.obj:
+            over = obj
+        elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _LAYERS:
+            over = next((one for one in obj.operands if one.kind == "module"), None)
+        obj = obj.parent
+    asked = " ".join(str(arm.test[0]) for arm in hooked.arms if arm.taken and isinstance(arm.test, tuple))
+    return _among(module, over, asked if "isinstance(" in asked else "") if over is not None else None
+
+
+def _among(module: Module, over: Obj, asked: str) -> tuple[str, ast.AST] | None:
+    if isinstance(over.data, tuple) and over.data[0] == "layers":
+        layers = over.data[1]
+        for position, layer in enumerate(layers):
+            made = layer.obj
+            if made is not None and made.data != "inplace" and made.cls.rsplit(".", 1)[-1] in (asked or made.cls):
+                after = _next_layer(layers, f"[{position}]")
+                if after is not None:
+                    return after
     return None
 
 

@@ -127,10 +127,27 @@ def _reaches(value: Value, obj: Obj, heap: dict[Obj, dict[str, Value]]) -> bool:
 
 def mutated_items(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     """Writes of `__getitem__` (or of what it calls) to what the object holds."""
-    method = cls.methods.get("__getitem__")
-    run = module.run_of(method) if method is not None and not method.static else None
-    if method is None or run is None or not run.params:
+    if "__getitem__" not in cls.methods:
         return
+    found: set[ast.AST] = set()
+    for method in _called_from(cls, "__getitem__"):
+        run = module.run_of(method) if not method.static else None
+        if run is not None and run.params:
+            for home, fact in _mutated_by(module, cls, method, run):
+                if fact.site not in found:
+                    found.add(fact.site)
+                    yield home, fact
+
+
+def _called_from(cls: Class, name: str) -> list[Function]:
+    """A method and those of the class that it calls, directly or through one another."""
+    found = [cls.methods[name]]
+    for method in found:
+        found.extend(one for key, one in cls.methods.items() if key in method.calls and one not in found)
+    return [one for one in found if one.name != "__init__"]
+
+
+def _mutated_by(module: Module, cls: Class, method: Function, run: Run) -> Iterator[tuple[Function, MutatedItem]]:
     me = run.params[0]
     kept = [
         write
@@ -187,9 +204,11 @@ def _by_the_index(link: Link, run: Run, cls: Class) -> bool:
 
 def _overwrites(write: Write) -> bool:
     """Whether nothing is left of what was there before."""
-    if write.op in OVERWRITES or write.how == "out":
-        return True
     node = write.node
+    if write.how == "out" and isinstance(node, ast.Call):
+        return all(ast.unparse(given) != write.target for given in node.args)
+    if write.op in OVERWRITES:
+        return True
     return write.how == "subscript" and isinstance(node, ast.Subscript) and ast.unparse(node.slice) in (":", "...")
 
 
@@ -242,11 +261,13 @@ def argument_read(run: Run, use: Use, write: Write) -> None:
 
 
 def _again(use: Use, write: Write) -> bool:
-    """The very same call, in the next pass of a loop."""
+    """The very same call, in the next pass of a loop, or its result."""
     call = write.node
-    return isinstance(call, ast.Call) and any(
-        use.node is given for given in (*call.args, *(keyword.value for keyword in call.keywords))
-    )
+    if not isinstance(call, ast.Call):
+        return False
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    # What the call returned may be the argument itself, which the expression around it reads.
+    return any(use.node is one for one in given) or any(inner is call for inner in ast.walk(use.node))
 
 
 def _mutated(run: Run, callee: Run, use: Use, write: Write) -> MutatedArgument | None:

@@ -79,6 +79,7 @@ class Handed(NamedTuple):
     tick: int
     arms: frozenset[Arm]
     mixed: bool
+    site: ast.AST  # where it is stored: for a call, in the called function
 
 
 class Hooked(NamedTuple):
@@ -89,6 +90,7 @@ class Hooked(NamedTuple):
     hook: Function
     output: int  # which argument of the hook is the output
     names: dict[str, Value]  # what was in sight
+    arms: frozenset[Arm]
 
 
 class LoopFrame:
@@ -380,7 +382,7 @@ class Run:
                 if ref.obj.kind in ("tuple", "list", "dict"):
                     pending.extend(self.now.fields(ref.obj).values())
                 arms = ref.arms | self.now.arms
-                self.handed.append(Handed(ref, node, how, into, self.loop, self.count(), arms, mixed(held, ref)))
+                self.handed.append(Handed(ref, node, how, into, self.loop, self.count(), arms, mixed(held, ref), node))
 
     def reading_arguments(self, function: Function, args: Args) -> None:
         """A function of this file reads what it is given."""

@@ -176,6 +176,12 @@ def _spread_writes(functions: list[Function]) -> None:
         if not changed:
             break
     writers = {function.name for function in functions if function.features & WRITE}
+    # What such a class makes is called by another name.
+    writers |= {
+        function.cls.name
+        for function in functions
+        if function.cls is not None and function.features & WRITE and function.name in ("__call__", "forward")
+    }
     for function in functions:
         if not writers.isdisjoint(function.calls):
             function.features |= CALLS_WRITER

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
-from flake8_tensorcopy.engine.parts import Index
+from flake8_tensorcopy.engine.parts import Index, mixed
+from flake8_tensorcopy.engine.run import Handed
 from flake8_tensorcopy.engine.values import (
     NUMBER,
     UNKNOWN,
@@ -68,6 +69,7 @@ class Summary:
     results: list[Result] = field(default_factory=list)
     plain: str = ""  # kind of a result without storage: number
     hooks: list[tuple[Target, Hooked]] = field(default_factory=list)
+    stores: list[tuple[Target, Chain, Handed]] = field(default_factory=list)  # what stays with an object
 
 
 def summary_of(run: Run) -> Summary:
@@ -100,6 +102,12 @@ def _summarise(run: Run) -> Summary:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
             summary.rebinds.append((target, key))
+    for one in run.handed:
+        target = _target(one.ref.obj, index)
+        kept = one.how == "passed" or (one.how == "store" and one.into is not None and one.into.owner != "fresh")
+        if kept and target is not None and not one.mixed and not one.arms and len(summary.stores) < MAX_EFFECTS:
+            chain = tuple(link for link in one.ref.chain if link.op != "=")
+            summary.stores.append((target, chain, one))
     for hooked in run.hooks:
         target = _target(hooked.module.obj, index)
         if target is not None:
@@ -174,10 +182,15 @@ def apply_summary(
             for ref in value.refs:
                 held = Obj("unknown", "attribute", node, parent=ref.obj, slot=key, key=f"{ref.obj.key}{key}")
                 run.now.set_field(ref.obj, key, Value((Ref(held),)))
-    for target, hooked in summary.hooks[:MAX_EFFECTS]:
+    for target, chain, one in summary.stores:
         value = _find(run, node, target, given)
         if value is not None:
-            run.hooks.extend(hooked._replace(module=ref) for ref in value.refs)
+            for ref in _with_links(value, chain, node).refs:
+                arms = ref.arms | run.now.arms
+                run.handed.append(
+                    Handed(ref, node, "passed", None, run.loop, run.count(), arms, mixed(value, ref), one.site)
+                )
+    hooks_of(run, node, summary, given)
     if not summary.results:
         return NUMBER if summary.plain else UNKNOWN
     result: Value | None = None
@@ -185,6 +198,14 @@ def apply_summary(
         value = _make(run, node, one, given, summary.names)
         result = value if result is None else join_values(result, value)
     return result if result is not None else UNKNOWN
+
+
+def hooks_of(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value]) -> None:
+    """The forward hooks that a function of this file registers on what it is given here."""
+    for target, hooked in summary.hooks[:MAX_EFFECTS]:
+        value = _find(run, node, target, given)
+        if value is not None:
+            run.hooks.extend(hooked._replace(module=ref) for ref in value.refs)
 
 
 def _argument_text(run: Run, node: ast.Call, target: Target, summary: Summary) -> str:
