@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
 def check(facts: list[HandedOut], region: Region) -> Iterator[Finding]:
     for fact in facts:
-        if fact.evidence < 2:
+        if fact.evidence < (2 if fact.reason in ("loop", "layer") else 3):
             continue
         line = region.line(fact.write)
         match fact.reason:

@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.facts import Fact, HandedOut, StaleRead
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at
 from flake8_tensorcopy.engine.parts import all_passes, mixed, must_overlap
-from flake8_tensorcopy.engine.run import Handed, Hooked, Run, Use
+from flake8_tensorcopy.engine.run import Handed, Hooked, Run, Use, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
@@ -22,6 +22,7 @@ from flake8_tensorcopy.engine.values import (
     DETACH,
     UNKNOWN,
     VIEW,
+    Arm,
     Chain,
     Obj,
     Place,
@@ -53,9 +54,11 @@ def live_in_containers(run: Run) -> None:
     if run.state is not None:
         states.append(run.state)
     for state in states:
-        for ref in _held_by_others(run, state):
+        for ref, read in _held(run, state):
             place = ref.place
             for write in sorted(state.written(ref.obj) - ref.seen, key=lambda write: write.tick):
+                if write.time >= read:
+                    continue
                 if place is not None and place.origin == "store" and write.ref.place is not place:
                     if must_overlap(ref.chain, all_passes(write.ref.chain, write.loop, [])):
                         _rewritten(run, ref, place, write)
@@ -81,8 +84,14 @@ def _kept_by_the_object(run: Run, one: Handed) -> None:
                 return
 
 
-def _held_by_others(run: Run, state: State) -> Iterator[Ref]:
-    """The references that containers of arguments, objects and globals hold."""
+def _held(run: Run, state: State) -> Iterator[tuple[Ref, int]]:
+    """The references that containers hold, and when one of their items was read last: those of arguments, objects and
+    globals are read some time later."""
+    for obj, when in run.read_at.items():
+        if obj.owner == "fresh":
+            for held in state.fields(obj).values():
+                for ref in held.refs:
+                    yield ref, when
     pending = [obj for obj in state.heap if obj.owner != "fresh" and obj.kind not in ("tensor", "array")]
     seen: set[Obj] = set()
     while pending and len(seen) < 200:
@@ -93,7 +102,7 @@ def _held_by_others(run: Run, state: State) -> Iterator[Ref]:
         for slot, held in state.fields(obj).items():
             for ref in held.refs:
                 if slot[0] == "[" and len(held.refs) <= 8:
-                    yield ref
+                    yield ref, run.clock + 1
                 if ref.obj.kind in ("list", "dict", "tuple"):
                     pending.append(ref.obj)
 
@@ -122,8 +131,14 @@ def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write
     """Whether the write comes in a later pass of a loop around both, to the tensor itself."""
     if write.how in ("training", "part") or write.mixed or ref.obj.param or ref.obj.moved:
         return False
+    if any(_names_a_pass(run, arm) for arm in (*write.arms, *ref.arms)):
+        return False
     if any(link.kind not in _SHARES for link in (*ref.chain, *write.ref.chain)) or ref.obj.any_of is ref.obj:
         return False
+    if any(link.key is not None for link in ref.chain) and any(
+        link.op == "[]" and link.key is None for link in write.ref.chain
+    ):
+        return False  # perhaps another part
     around, beside = _loops(run, site), _loops(run, write.node)
     for depth, (mine, theirs) in enumerate(zip(around, beside, strict=False)):
         if mine is not theirs or len(loop) <= depth or len(write.loop) <= depth:
@@ -131,6 +146,12 @@ def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write
         if loop[depth] != write.loop[depth]:
             return write.loop[depth] > loop[depth]
     return False
+
+
+def _names_a_pass(run: Run, arm: Arm) -> bool:
+    """`if t == "last":`, with `t` the variable of a loop: what stands there happens once."""
+    text = arm.test[0] if isinstance(arm.test, tuple) else ""
+    return arm.taken and isinstance(text, str) and text.partition(" == ")[0] in run.function.loops and " == " in text
 
 
 def _loops(run: Run, site: ast.AST) -> list[ast.stmt]:
@@ -194,7 +215,12 @@ def _shown(run: Run, ref: Ref, site: ast.AST) -> str:
 # ----- objects that hand out what they write
 
 # Methods whose business is to set what the object holds.
-_SETS = frozenset({"__init__", "__setitem__", "__new__", "__post_init__"})
+_SETS = frozenset(
+    {"__init__", "__setitem__", "__new__", "__post_init__", "__setstate__", "load_state_dict", "_load_from_state_dict"}
+)
+
+# Methods that hand out what the object holds by contract.
+_LIVE = frozenset({"state_dict", "__getstate__"})
 
 
 def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
@@ -211,7 +237,7 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
         for value, state, node in run.returned:
             for ref in _returned_refs(run, value, state):
                 slots = _slots(ref.obj, run.params[0])
-                if not slots or ref.obj.param or any(link.kind not in _SHARES for link in ref.chain):
+                if not slots or slots[0][0] != "." or ref.obj.param or any(link.kind not in _SHARES for link in ref.chain):
                     continue
                 if mixed(value, ref) and ref in value.refs:
                     continue
@@ -236,6 +262,8 @@ def _returned(
 def _hands_out(method: Function) -> bool:
     """Whether callers outside the class get what a method returns, and take it for a result."""
     name = method.name
+    if name in _LIVE:
+        return False
     if method.static or (name[:1] == "_" and name not in ("__call__", "__next__", "__getitem__")) or name[-1:] == "_":
         return name in ("__call__", "__next__", "__getitem__")
     node = method.node
@@ -448,13 +476,14 @@ def _next_in_place(module: Module, run: Run, ref: Ref) -> tuple[str, ast.AST] | 
 def _of_any_layer(module: Module, hooked: Hooked) -> tuple[str, ast.AST] | None:
     """`for layer in model.children()`, `enumerate(model)`: what works in place after one of the layers that are met."""
     obj: Obj | None = hooked.module.obj
-    over = None
+    over, met = None, False
     while obj is not None and over is None:
         call = obj.node
-        if obj.kind == "module" and isinstance(obj.data, (tuple, Class)) and obj is not hooked.module.obj:
+        if met and obj.kind == "module" and isinstance(obj.data, tuple):
             over = obj
         elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _LAYERS:
             over = next((one for one in obj.operands if one.kind == "module"), None)
+        met = met or per_pass(obj.slot)
         obj = obj.parent
     asked = " ".join(str(arm.test[0]) for arm in hooked.arms if arm.taken and isinstance(arm.test, tuple))
     return _among(module, over, asked if "isinstance(" in asked else "") if over is not None else None

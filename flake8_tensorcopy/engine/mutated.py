@@ -246,6 +246,8 @@ def argument_read(run: Run, use: Use, write: Write) -> None:
         return
     if isinstance(write.stmt, ast.Expr) and write.stmt.value is write.node:
         return  # called for what it does
+    if _bound_to_result(write):
+        return
     if _again(use, write) or use.mixed or use.ref.obj.param or run.function is callee.function:
         return
     arms = run.now.arms
@@ -258,6 +260,14 @@ def argument_read(run: Run, use: Use, write: Write) -> None:
     fact = _mutated(run, callee, use, write)
     if fact is not None and not told(run, write.node):
         run.fact(fact)
+
+
+def _bound_to_result(write: Write) -> bool:
+    """`x, n = f(x, n)`: the caller goes on with what it got."""
+    if not isinstance(write.stmt, ast.Assign) or not isinstance(write.node, ast.Call):
+        return False
+    targets = {ast.unparse(one) for target in write.stmt.targets for one in getattr(target, "elts", [target])}
+    return any(ast.unparse(given) in targets for given in write.node.args)
 
 
 def _again(use: Use, write: Write) -> bool:
@@ -275,8 +285,10 @@ def _mutated(run: Run, callee: Run, use: Use, write: Write) -> MutatedArgument |
     if says_inplace(function) or function.name.strip("_").split("_")[0] in _CHANGES:
         return None
     own = next((one for one in callee.log if write.inner in (one.node, one.inner) and one.op == write.op), None)
-    if own is None or own.mixed or told(callee, own.node) or not returns(callee, own.ref.obj):
+    if own is None or own.op in OVERWRITES or own.mixed or told(callee, own.node) or not returns(callee, own.ref.obj):
         return None
+    if function.cls is not None and not function.static and root_of(own.ref.obj) is callee.params[0]:
+        return None  # the object's own state
     if own.ref.obj.owner == "argument" and says_inplace(function, own.ref.obj.key):
         return None
     if any(link.kind not in (ALIAS, VIEW, DETACH) for link in own.ref.chain):

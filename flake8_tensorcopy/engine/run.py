@@ -125,6 +125,7 @@ class Run:
         self.called: dict[ast.AST, Run] = {}  # calls of functions of this file
         self.handed: list[Handed] = []
         self.hooks: list[Hooked] = []
+        self.read_at: dict[Obj, int] = {}  # when an item of a container was read last
         self.loop_nodes: list[ast.stmt] | None = None
         self.modules: dict[Obj, None] = {}
         self.params: list[Obj] = []
@@ -323,6 +324,7 @@ class Run:
 
     def item_read(self, obj: Obj) -> None:
         """An item of a container is read: an edited state_dict serves as a dict of one's own."""
+        self.read_at[obj] = self.clock
         edit = self.edited.get(obj)
         if edit is not None and edit[2] is not self.stmt:
             self.loaded.add(obj)
