@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from flake8_tensorcopy.engine.defaults import class_tensors
 from flake8_tensorcopy.engine.facts import Fact, HandedOut, MutatedArgument
-from flake8_tensorcopy.engine.handed_out import kept_by_hooks, returned_buffers, written_by_callers
+from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
+from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at, mutated_items
 from flake8_tensorcopy.engine.source import (
@@ -84,7 +85,10 @@ class Closing(NamedTuple):
     facts: Callable[[Module], Iterable[tuple[Function, Fact]]]
 
 
-_CLOSINGS: tuple[Closing, ...] = (Closing(frozenset({"HandedOut"}), written_by_callers), Closing(frozenset({"HandedOut"}), kept_by_hooks))
+_CLOSINGS: tuple[Closing, ...] = (
+    Closing(frozenset({"HandedOut"}), written_by_callers),
+    Closing(frozenset({"HandedOut"}), kept_by_hooks),
+)
 
 # Kinds whose site may stand in another function than the one whose run finds them.
 _ELSEWHERE = frozenset({"MutatedArgument", "HandedOut"})

@@ -23,7 +23,7 @@ from flake8_tensorcopy.engine.functions import (
     einops_call,
     numpy_call,
 )
-from flake8_tensorcopy.engine.handed_out import register_hook
+from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,

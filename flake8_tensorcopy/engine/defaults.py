@@ -11,7 +11,7 @@ from flake8_tensorcopy.engine.facts import Fact, SharedDefault
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
-from flake8_tensorcopy.engine.values import ALIAS, DETACH, NUMPY, VIEW, Obj
+from flake8_tensorcopy.engine.values import ALIAS, DETACH, NUMPY, VIEW
 
 # Links through which a write surely reaches what was handed in.
 SURE = frozenset({ALIAS, VIEW, DETACH, NUMPY})
@@ -126,12 +126,7 @@ def _set_up(module: Module, cls: Class, name: str) -> bool:
     first = [methods[one] for one in SETS_UP if one in methods]
     called = {one for method in first for one in method.calls} | SETS_UP
     return any(
-        not called.isdisjoint(here.assigns.get(name, ())) for here in {method.cls for method in methods.values()} if here
+        not called.isdisjoint(here.assigns.get(name, ()))
+        for here in {method.cls for method in methods.values()}
+        if here
     )
-
-
-def root_of(obj: Obj) -> Obj:
-    """The object that all this belongs to."""
-    while obj.parent is not None:
-        obj = obj.parent
-    return obj

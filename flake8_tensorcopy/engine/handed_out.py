@@ -1,26 +1,22 @@
-"""Live tensors that others hold: stored or yielded by a loop that rewrites them, returned by an object that writes
-them, kept by a hook whose layer is followed by one that works in place."""
+"""Live tensors that others hold: stored or yielded by a loop that rewrites them, returned by an object that does."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.classes import effects_on_self, methods_of
-from flake8_tensorcopy.engine.defaults import root_of
-from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import Fact, HandedOut, StaleRead
+from flake8_tensorcopy.engine.graph import root_of
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.mutated import function_at
+from flake8_tensorcopy.engine.mutated import mutated_items
 from flake8_tensorcopy.engine.parts import all_passes, mixed, must_overlap
-from flake8_tensorcopy.engine.run import Handed, Hooked, Run, Use, per_pass
+from flake8_tensorcopy.engine.run import Handed, Run, Use
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
-    UNKNOWN,
     VIEW,
     Arm,
     Chain,
@@ -32,7 +28,7 @@ from flake8_tensorcopy.engine.values import (
     exclusive,
 )
 
-_SHARES = frozenset({ALIAS, VIEW, DETACH})
+SHARES = frozenset({ALIAS, VIEW, DETACH})
 
 
 # ----- loops
@@ -77,9 +73,14 @@ def _kept_by_the_object(run: Run, one: Handed) -> None:
     if not _slots(one.ref.obj, me) or root_of(one.into) is not me or one.ref.obj.param or run.loop:
         return
     for write in run.log:
-        if write.ref.obj is one.ref.obj and write.how not in ("training", "part") and not write.mixed and not write.arms:
+        if (
+            write.ref.obj is one.ref.obj
+            and write.how not in ("training", "part")
+            and not write.mixed
+            and not write.arms
+        ):
             chains = (*one.ref.chain, *write.ref.chain)
-            if all(link.kind in _SHARES for link in chains) and must_overlap(one.ref.chain, write.ref.chain):
+            if all(link.kind in SHARES for link in chains) and must_overlap(one.ref.chain, write.ref.chain):
                 _fact(run, one.ref, one.node, "store", write, "method")
                 return
 
@@ -111,29 +112,47 @@ def _handed_on(run: Run, one: Handed) -> None:
     for write in run.log:
         if write.ref.obj is one.ref.obj and write.tick > one.tick and not exclusive(write.arms, one.arms):
             if must_overlap(one.ref.chain, all_passes(write.ref.chain, write.loop, [])):
-                if _live(run, one.ref, one.node, one.loop, write):
+                if _live(run, one.ref, one.node, one.loop, write) and not _said(run, one.ref):
                     _fact(run, one.ref, one.site, "yield" if one.how == "yield" else "store", write)
                     return
 
 
 def _rewritten(run: Run, ref: Ref, place: Place, write: Write) -> None:
     site = place.node
+    made = place.made_in
+    if isinstance(made, ast.Expr) and isinstance(made.value, ast.Call) and not isinstance(site, ast.stmt):
+        site = made.value  # of `history.append((step, x))`, the whole
     if site is None or place in write.ref.via or not _live(run, ref, site, place.loop, write):
         return
     known = run.facts.get((StaleRead, write.node, place.name, place.node))
-    if isinstance(known, StaleRead) and known.stored_from != known.writer:
-        if known.together or known.kept or known.compared:
-            return  # said of the alias
+    if isinstance(known, StaleRead) and known.stored_from != known.writer and _strong(known):
+        return  # said of the alias
     _fact(run, ref, site, "store", write)
+
+
+def _strong(fact: StaleRead) -> bool:
+    """Whether the old value was to be kept."""
+    return fact.together or fact.kept or fact.compared
+
+
+def _said(run: Run, ref: Ref) -> bool:
+    """Whether it is said already that this name does not keep its value."""
+    place = ref.place
+    return place is not None and any(
+        isinstance(fact, StaleRead) and fact.reader == place.name and _strong(fact) for fact in run.facts.values()
+    )
 
 
 def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write) -> bool:
     """Whether the write comes in a later pass of a loop around both, to the tensor itself."""
     if write.how in ("training", "part") or write.mixed or ref.obj.param or ref.obj.moved:
         return False
+    written = write.ref.place
+    if written is not None and written.origin == "store" and written.name.endswith("[*]"):
+        return False  # one of the items, unknown which
     if any(_names_a_pass(run, arm) for arm in (*write.arms, *ref.arms)):
         return False
-    if any(link.kind not in _SHARES for link in (*ref.chain, *write.ref.chain)) or ref.obj.any_of is ref.obj:
+    if any(link.kind not in SHARES for link in (*ref.chain, *write.ref.chain)) or ref.obj.any_of is ref.obj:
         return False
     if any(link.key is not None for link in ref.chain) and any(
         link.op == "[]" and link.key is None for link in write.ref.chain
@@ -225,10 +244,14 @@ _LIVE = frozenset({"state_dict", "__getstate__"})
 
 def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     """`return self.buf`, where a method of the class, or a caller with what it got, writes the buffer in place."""
+    wrong = {fact.site for _, fact in mutated_items(module, cls)}  # the write is what is wrong there
     writers = [
         one
         for one in effects_on_self(module, cls)
-        if one.effect.target.slots and not one.effect.training and one.method.name not in _SETS
+        if one.effect.target.slots
+        and not one.effect.training
+        and one.method.name not in _SETS
+        and one.effect.node not in wrong
     ]
     for method in cls.methods.values():
         run = module.run_of(method) if _hands_out(method) else None
@@ -237,14 +260,17 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
         for value, state, node in run.returned:
             for ref in _returned_refs(run, value, state):
                 slots = _slots(ref.obj, run.params[0])
-                if not slots or slots[0][0] != "." or ref.obj.param or any(link.kind not in _SHARES for link in ref.chain):
+                if (
+                    not slots
+                    or slots[0][0] != "."
+                    or ref.obj.param
+                    or any(link.kind not in SHARES for link in ref.chain)
+                ):
                     continue
-                if mixed(value, ref) and ref in value.refs:
+                if (mixed(value, ref) and ref in value.refs) or _said(run, ref):
                     continue
                 evidence = max(run.evidence_of(ref, None), _put_in(module, cls, slots))
                 for writer, effect in writers:
-                    if writer is method and method.name == "__getitem__":
-                        continue  # the write is what is wrong
                     if _same_slots(effect.target.slots, slots) and _at_once(effect.chain, ref.chain):
                         yield method, _returned(run, node, ref, effect.op, effect.node, writer.name, "method", evidence)
                         break
@@ -255,7 +281,15 @@ def _returned(
 ) -> HandedOut:
     name = run.short(node.value) if node.value is not None else ref.obj.key
     return HandedOut(
-        site=node, name=name, how="return", op=op, write=write, write_how="method", by=by, reason=reason, evidence=evidence
+        site=node,
+        name=name,
+        how="return",
+        op=op,
+        write=write,
+        write_how="method",
+        by=by,
+        reason=reason,
+        evidence=evidence,
     )
 
 
@@ -304,7 +338,7 @@ def _variable(slot: str) -> bool:
 
 
 def _at_once(one: Chain, other: Chain) -> bool:
-    return all(link.kind in _SHARES for link in one) and must_overlap(one, other)
+    return all(link.kind in SHARES for link in one) and must_overlap(one, other)
 
 
 def _put_in(module: Module, cls: Class, slots: tuple[str, ...]) -> int:
@@ -332,7 +366,7 @@ def written_by_callers(module: Module) -> Iterator[tuple[Function, Fact]]:
             done, cls = module.run_of(method), method.cls
             if done is None or cls is None or run.function.cls is cls or not _hands_out(method):
                 continue
-            if any(link.kind not in _SHARES for link in write.ref.chain):
+            if any(link.kind not in SHARES for link in write.ref.chain):
                 continue
             value, state, _ = next(one for one in done.returned if one.node is node)
             for ref in _returned_refs(done, value, state):
@@ -354,179 +388,3 @@ def _ends_with(obj: Obj, slots: tuple[str, ...]) -> bool:
             return False
         obj = obj.parent
     return True
-
-
-# ----- forward hooks
-
-# Calls that go over the layers of a module.
-_LAYERS = frozenset({"children", "modules", "named_children", "named_modules"})
-
-
-def register_hook(run: Run, node: ast.Call, base: Value, args: Args) -> None:
-    """`layer.register_forward_hook(hook)`."""
-    found = _hook_of(run, args.nodes[0], args.values[0]) if args.nodes else None
-    if found is not None:
-        hook, output = found
-        for ref in base.refs:
-            run.hooks.append(Hooked(ref, node, hook, output, dict(run.now.env), run.now.arms))
-
-
-def _hook_of(run: Run, node: ast.expr, value: Value) -> tuple[Function, int] | None:
-    """The function that is registered, and which of its arguments is the output."""
-    survey = run.module.survey
-    obj = value.obj
-    if obj is not None and isinstance(obj.data, (Function, ast.Lambda)):
-        return _as_function(run, obj.data)
-    match node:
-        case ast.Name(id=name) if name in survey.functions:
-            return survey.functions[name], 2
-        case ast.Attribute(value=ast.Name(id="self"), attr=name) if run.function.cls is not None:
-            method = run.module.method(run.function.cls, name)
-            return (method, 2 if method.static else 3) if method is not None else None
-        case ast.Call(func=func, args=[first, *preset]) if (run.names.qualify(func) or "") == "functools.partial":
-            found = _hook_of(run, first, UNKNOWN if isinstance(first, ast.Call) else evaluate(run, first))
-            return (found[0], found[1] + len(preset)) if found is not None else None
-        case ast.Call() if node in run.called:
-            for made, _, _ in run.called[node].returned:
-                if made.obj is not None and made.obj.kind == "function":
-                    return _as_function(run, made.obj.data)
-    return None
-
-
-def _as_function(run: Run, data: object) -> tuple[Function, int] | None:
-    if isinstance(data, Function):
-        return data, 2
-    if isinstance(data, ast.Lambda):
-        result = ast.copy_location(ast.Return(data.body), data.body)
-        return run.module.nested(_named(data, result)), 2
-    return None
-
-
-def _named(node: ast.Lambda, result: ast.Return) -> ast.FunctionDef:
-    """A lambda as the function that it is."""
-    made = ast.FunctionDef("<lambda>", node.args, [result], [])
-    return ast.copy_location(made, node)
-
-
-def kept_by_hooks(module: Module) -> Iterator[tuple[Function, Fact]]:
-    """What hooks keep of the output of a layer that the next one overwrites."""
-    for run in [run for run in module.runs.values() if run is not None and run.hooks]:
-        for hooked in run.hooks:
-            after = _next_in_place(module, run, hooked.module) or _of_any_layer(module, hooked)
-            hook = module.run_of(hooked.hook) if after is not None else None
-            if after is None or hook is None or len(hook.params) <= hooked.output:
-                continue
-            if any(value.refs for value, _, _ in hook.returned):
-                continue
-            for one in hook.handed:
-                if one.ref.obj is hook.params[hooked.output] and not one.mixed and _keeps(hook, one, hooked):
-                    name, node = after
-                    yield (
-                        function_at(module, one.node) or run.function,
-                        HandedOut(
-                            site=one.node,
-                            name=hook.params[hooked.output].key,
-                            how="hook",
-                            op=name,
-                            write=node,
-                            write_how="module",
-                            by=name,
-                            reason="layer",
-                            evidence=3,
-                        ),
-                    )
-
-
-def _keeps(hook: Run, one: Handed, hooked: Hooked) -> bool:
-    """Whether a container (or an attribute) outside the hook holds the tensor itself."""
-    into = one.into
-    if into is None or any(link.kind not in _SHARES for link in one.ref.chain):
-        return False
-    if into.kind in ("dict", "list", "instance", "module") or into.refuted or one.how == "attribute":
-        return True
-    known = hooked.names.get(into.key)
-    return into.owner == "global" and known is not None and known.obj is not None and known.obj.kind in ("dict", "list")
-
-
-def _next_in_place(module: Module, run: Run, ref: Ref) -> tuple[str, ast.AST] | None:
-    """What works in place on the output of a layer, as it is called, and where it was built or called."""
-    obj, parent = ref.obj, ref.obj.parent
-    slot = obj.slot
-    if parent is None:
-        parent, slot = _holder(run, obj)
-    if parent is None:
-        return None
-    if isinstance(parent.data, tuple) and parent.data[0] == "layers":
-        return _next_layer(parent.data[1], slot)
-    if isinstance(parent.data, Class) and slot[:1] == ".":
-        forward = module.method(parent.data, "forward")
-        done = module.run_of(forward) if forward is not None else None
-        if done is None or not done.params:
-            return None
-        for write in done.log:
-            made = write.ref.obj
-            if write.mixed or made.owner != "fresh" or write.how in ("training", "part"):
-                continue
-            if any(one.slot == slot and one.parent is done.params[0] for one in made.operands[:1]):
-                if all(link.kind in _SHARES for link in write.ref.chain):
-                    return write.op, write.inner or write.node
-    return None
-
-
-def _of_any_layer(module: Module, hooked: Hooked) -> tuple[str, ast.AST] | None:
-    """`for layer in model.children()`, `enumerate(model)`: what works in place after one of the layers that are met."""
-    obj: Obj | None = hooked.module.obj
-    over, met = None, False
-    while obj is not None and over is None:
-        call = obj.node
-        if met and obj.kind == "module" and isinstance(obj.data, tuple):
-            over = obj
-        elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _LAYERS:
-            over = next((one for one in obj.operands if one.kind == "module"), None)
-        met = met or per_pass(obj.slot)
-        obj = obj.parent
-    asked = " ".join(str(arm.test[0]) for arm in hooked.arms if arm.taken and isinstance(arm.test, tuple))
-    return _among(module, over, asked if "isinstance(" in asked else "") if over is not None else None
-
-
-def _among(module: Module, over: Obj, asked: str) -> tuple[str, ast.AST] | None:
-    if isinstance(over.data, tuple) and over.data[0] == "layers":
-        layers = over.data[1]
-        for position, layer in enumerate(layers):
-            made = layer.obj
-            if made is not None and made.data != "inplace" and made.cls.rsplit(".", 1)[-1] in (asked or made.cls):
-                after = _next_layer(layers, f"[{position}]")
-                if after is not None:
-                    return after
-    return None
-
-
-def _holder(run: Run, obj: Obj) -> tuple[Obj | None, str]:
-    """What holds a module that this function built: the object itself, or a Sequential."""
-    for state in [*(state for _, state, _ in run.returned), *([run.state] if run.state is not None else [])]:
-        if run.params:
-            for key, held in state.fields(run.params[0]).items():
-                if held.obj is obj:
-                    return run.params[0], key
-        for value in state.env.values():
-            made = value.obj
-            if made is not None and isinstance(made.data, tuple) and made.data[0] == "layers":
-                for position, layer in enumerate(made.data[1]):
-                    if layer.obj is obj:
-                        return made, f"[{position}]"
-    return None, ""
-
-
-def _next_layer(layers: list[Value], slot: str) -> tuple[str, ast.AST] | None:
-    text = slot[1:-1]
-    if not text.lstrip("-").isdigit() or not -len(layers) <= int(text) < len(layers):
-        return None
-    for layer in layers[int(text) % len(layers) + 1 :]:
-        made = layer.obj
-        if made is None or made.kind != "module" or made.node is None:
-            return None
-        if made.data == "inplace":
-            return made.cls.removeprefix("torch."), made.node
-        if made.cls not in ("torch.nn.Identity", "torch.nn.Flatten", "torch.nn.Unflatten"):
-            return None
-    return None

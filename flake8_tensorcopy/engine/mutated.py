@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from flake8_tensorcopy.engine import ops
-from flake8_tensorcopy.engine.defaults import SURE, root_of
+from flake8_tensorcopy.engine.defaults import SURE
 from flake8_tensorcopy.engine.facts import (
     AccumulatedItem,
     Fact,
@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.facts import (
     SharedWrite,
     StaleRead,
 )
-from flake8_tensorcopy.engine.graph import ancestors
+from flake8_tensorcopy.engine.graph import ancestors, root_of
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.parts import must_overlap
 from flake8_tensorcopy.engine.run import Run, Use
@@ -267,7 +267,8 @@ def _bound_to_result(write: Write) -> bool:
     if not isinstance(write.stmt, ast.Assign) or not isinstance(write.node, ast.Call):
         return False
     targets = {ast.unparse(one) for target in write.stmt.targets for one in getattr(target, "elts", [target])}
-    return any(ast.unparse(given) in targets for given in write.node.args)
+    given = [*write.node.args, *(keyword.value for keyword in write.node.keywords)]
+    return any(ast.unparse(one) in targets for one in given)
 
 
 def _again(use: Use, write: Write) -> bool:

@@ -374,7 +374,8 @@ class Run:
 
     def hand_out(self, value: Value, node: ast.AST, how: str, into: Obj | None = None) -> None:
         """The value, or what a container holds, goes to somebody else."""
-        pending, seen = [value], set()
+        pending = [value]
+        seen: set[Obj] = set()
         while pending and len(seen) < 20:
             held = pending.pop()
             for ref in held.refs:

@@ -102,12 +102,12 @@ def _summarise(run: Run) -> Summary:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
             summary.rebinds.append((target, key))
-    for one in run.handed:
-        target = _target(one.ref.obj, index)
-        kept = one.how == "passed" or (one.how == "store" and one.into is not None and one.into.owner != "fresh")
-        if kept and target is not None and not one.mixed and not one.arms and len(summary.stores) < MAX_EFFECTS:
-            chain = tuple(link for link in one.ref.chain if link.op != "=")
-            summary.stores.append((target, chain, one))
+    for handed in run.handed:
+        target = _target(handed.ref.obj, index)
+        kept = handed.how == "passed" or (handed.how == "store" and handed.into is not None)
+        if kept and target is not None and not handed.mixed and not handed.arms and len(summary.stores) < MAX_EFFECTS:
+            chain = tuple(link for link in handed.ref.chain if link.op != "=")
+            summary.stores.append((target, chain, handed))
     for hooked in run.hooks:
         target = _target(hooked.module.obj, index)
         if target is not None:
@@ -182,14 +182,12 @@ def apply_summary(
             for ref in value.refs:
                 held = Obj("unknown", "attribute", node, parent=ref.obj, slot=key, key=f"{ref.obj.key}{key}")
                 run.now.set_field(ref.obj, key, Value((Ref(held),)))
-    for target, chain, one in summary.stores:
+    for target, chain, handed in summary.stores:
         value = _find(run, node, target, given)
         if value is not None:
             for ref in _with_links(value, chain, node).refs:
-                arms = ref.arms | run.now.arms
-                run.handed.append(
-                    Handed(ref, node, "passed", None, run.loop, run.count(), arms, mixed(value, ref), one.site)
-                )
+                arms, several = ref.arms | run.now.arms, mixed(value, ref)
+                run.handed.append(Handed(ref, node, "passed", None, run.loop, run.count(), arms, several, handed.site))
     hooks_of(run, node, summary, given)
     if not summary.results:
         return NUMBER if summary.plain else UNKNOWN
