@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from flake8_tensorcopy.engine.classes import holds_tensors
 from flake8_tensorcopy.engine.defaults import class_tensors
 from flake8_tensorcopy.engine.facts import Fact, HandedOut, MutatedArgument
 from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
@@ -162,6 +163,8 @@ def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
             facts.remove(fact)
             if isinstance(fact, MutatedArgument) and fact.site in module.proven:
                 fact = replace(fact, evidence=3)
+            elif isinstance(fact, HandedOut) and fact.evidence < 3 and fact.site in module.asked:
+                fact = replace(fact, evidence=max(fact.evidence, holds_tensors(module, *module.asked[fact.site])))
             mark = (type(fact).__name__, fact.site)
             known = moved.get(mark)
             if known is None or _says_more(fact, known[1]):

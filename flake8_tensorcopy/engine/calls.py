@@ -340,7 +340,16 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
         hooks_of(run, node, summary_of(done), dict(enumerate(args.values, 1)))
         for name, given, value in attributes_given(done, args):
             attribute_from_call(run, node, made, name, value, given)
+            run.module.given.setdefault((cls, name), []).append(_held_kind(run, value))
     return Value((Ref(made),))
+
+
+def _held_kind(run: Run, value: Value) -> str:
+    """The kind of a value, or of the items of a list."""
+    kinds = {ref.kind for ref in value.refs}
+    if kinds == {"list"}:
+        kinds = {ref.kind for one in value.refs for held in run.now.fields(one.obj).values() for ref in held.refs}
+    return kinds.pop() if len(kinds) == 1 else "unknown"
 
 
 def attributes_given(init: Run, args: Args) -> list[tuple[str, ast.expr, Value]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_tensorcopy.engine.classes import effects_on_self, methods_of
+from flake8_tensorcopy.engine.classes import effects_on_self, holds_tensors, way_from
 from flake8_tensorcopy.engine.facts import Fact, HandedOut, StaleRead
 from flake8_tensorcopy.engine.graph import root_of
 from flake8_tensorcopy.engine.module import Module
@@ -70,7 +70,7 @@ def _kept_by_the_object(run: Run, one: Handed) -> None:
     me = run.params[0] if run.params else None
     if one.into is None or me is None or run.function.name in _SETS or not isinstance(one.node, ast.Call):
         return
-    if not _slots(one.ref.obj, me) or root_of(one.into) is not me or one.ref.obj.param or run.loop:
+    if not way_from(me, one.ref.obj) or root_of(one.into) is not me or one.ref.obj.param or run.loop:
         return
     for write in run.log:
         if (
@@ -192,6 +192,10 @@ def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str
         # The object that hands its buffer out is where the copy is missing.
         site, how = got[1], "return"
     inner = write.inner or write.node
+    cls = run.function.cls
+    slots = way_from(run.params[0], ref.obj) if cls is not None and run.params else ()
+    if cls is not None and slots:
+        run.module.asked[site] = (cls, slots)
     run.fact(
         HandedOut(
             site=site,
@@ -259,7 +263,7 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
             continue
         for value, state, node in run.returned:
             for ref in _returned_refs(run, value, state):
-                slots = _slots(ref.obj, run.params[0])
+                slots = way_from(run.params[0], ref.obj) or _bound_here(state, run.params[0], ref.obj)
                 if (
                     not slots
                     or slots[0][0] != "."
@@ -269,7 +273,7 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
                     continue
                 if (mixed(value, ref) and ref in value.refs) or _said(run, ref):
                     continue
-                evidence = max(run.evidence_of(ref, None), _put_in(module, cls, slots))
+                evidence = max(run.evidence_of(ref, None), holds_tensors(module, cls, slots))
                 for writer, effect in writers:
                     if _same_slots(effect.target.slots, slots) and _at_once(effect.chain, ref.chain):
                         yield method, _returned(run, node, ref, effect.op, effect.node, writer.name, "method", evidence)
@@ -313,15 +317,11 @@ def _returned_refs(run: Run, value: Value, state: State) -> Iterator[Ref]:
                 yield from held.refs
 
 
-def _slots(obj: Obj, me: Obj) -> tuple[str, ...]:
-    """The way from an object to what it holds; empty where it does not."""
-    slots: list[str] = []
-    while obj is not me:
-        if obj.parent is None or obj.kind in ("module", "instance") or len(slots) > 4:
-            return ()
-        slots.insert(0, obj.slot)
-        obj = obj.parent
-    return tuple(slots)
+def _bound_here(state: State, me: Obj, obj: Obj) -> tuple[str, ...]:
+    """The attribute that the method has bound to a tensor that it made."""
+    if obj.kind != "tensor":
+        return ()
+    return next(((key,) for key, held in state.fields(me).items() if held.obj is obj), ())
 
 
 def _same_slots(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -341,19 +341,6 @@ def _at_once(one: Chain, other: Chain) -> bool:
     return all(link.kind in SHARES for link in one) and must_overlap(one, other)
 
 
-def _put_in(module: Module, cls: Class, slots: tuple[str, ...]) -> int:
-    """How surely a container of the object holds tensors: by what its methods put there."""
-    level = 0
-    for method in methods_of(module, cls):
-        run = module.run_of(method)
-        if run is None or not run.params:
-            continue
-        for one in run.handed:
-            if one.into is not None and _slots(one.into, run.params[0]) == slots[:-1] and slots[-1][0] == "[":
-                level = max(level, run.evidence_of(one.ref, None))
-    return level
-
-
 def written_by_callers(module: Module) -> Iterator[tuple[Function, Fact]]:
     """A function outside the class writes what a method handed to it, and goes on to use it as its own."""
     for run in [run for run in module.runs.values() if run is not None]:
@@ -370,10 +357,12 @@ def written_by_callers(module: Module) -> Iterator[tuple[Function, Fact]]:
                 continue
             value, state, _ = next(one for one in done.returned if one.node is node)
             for ref in _returned_refs(done, value, state):
-                slots = _slots(ref.obj, done.params[0])
+                slots = way_from(done.params[0], ref.obj)
                 if slots and _ends_with(write.ref.obj, slots) and not (mixed(value, ref) and ref in value.refs):
                     evidence = max(
-                        done.evidence_of(ref, None), run.evidence_of(write.ref, write.stmt), _put_in(module, cls, slots)
+                        done.evidence_of(ref, None),
+                        run.evidence_of(write.ref, write.stmt),
+                        holds_tensors(module, cls, slots),
                     )
                     inner = write.inner or write.node
                     fact = _returned(done, node, ref, write.op, inner, run.function.name, "caller", evidence)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.classes import holds_tensors, way_from
 from flake8_tensorcopy.engine.defaults import SURE
 from flake8_tensorcopy.engine.facts import (
     AccumulatedItem,
@@ -52,6 +53,9 @@ _SAYS_INPLACE = frozenset({"inplace", "in_place"})
 _CHANGES = frozenset(
     "update fill init initialize reset set zero accumulate inplace train step write store push insert load".split()
 )
+
+# What a tensor is like, whatever it holds.
+_METADATA = frozenset({"device", "dtype", "shape", "ndim", "size", "dim", "numel"})
 
 # Reads of an argument that show nothing.
 _NO_READS = frozenset({"receiver", "bind", "test", "logged"})
@@ -100,11 +104,18 @@ def returns(run: Run, obj: Obj) -> bool:
     """Whether something that is returned is the object, holds it, or was computed from it."""
     for value, state, node in run.returned:
         given = [value]
-        if node.value is not None:
-            given += [state.env[name] for name in run.names_in(node.value) if name in state.env]
+        if node.value is not None and not value.refs:
+            # A number: what it was computed from is written there.
+            given += [state.env[name] for name in _read_in(node.value) if name in state.env]
         if any(_reaches(one, obj, state.heap) for one in given):
             return True
     return False
+
+
+def _read_in(node: ast.expr) -> list[str]:
+    """The names whose values an expression reads; the device, dtype or shape of a tensor says nothing of it."""
+    told = {id(item.value) for item in ast.walk(node) if isinstance(item, ast.Attribute) and item.attr in _METADATA}
+    return sorted({item.id for item in ast.walk(node) if isinstance(item, ast.Name) and id(item) not in told})
 
 
 def _reaches(value: Value, obj: Obj, heap: dict[Obj, dict[str, Value]]) -> bool:
@@ -115,10 +126,11 @@ def _reaches(value: Value, obj: Obj, heap: dict[Obj, dict[str, Value]]) -> bool:
         if one in seen:
             continue
         seen.add(one)
-        if obj in ancestors(one):
-            return True
-        if one.kind in ("tuple", "list", "dict"):
-            pending.extend(ref.obj for held in heap.get(one, {}).values() for ref in held.refs)
+        for source in ancestors(one):
+            if source is obj:
+                return True
+            if source.kind in ("tuple", "list", "dict"):
+                pending.extend(ref.obj for held in heap.get(source, {}).values() for ref in held.refs)
     return False
 
 
@@ -175,6 +187,8 @@ def _mutated_by(module: Module, cls: Class, method: Function, run: Run) -> Itera
         if inner.mixed or (write.inner is None and write.mixed) or told(run, site):
             continue
         evidence = max(_evidence(run, write), _evidence(run, inner) if inner is not write else 0)
+        if evidence < 3:
+            evidence = max(evidence, holds_tensors(module, cls, way_from(me, ref.obj)))
         yield (
             home,
             MutatedItem(

@@ -180,7 +180,9 @@ def _spread_writes(functions: list[Function]) -> None:
     writers |= {
         function.cls.name
         for function in functions
-        if function.cls is not None and function.features & WRITE and function.name in ("__call__", "forward")
+        if function.cls is not None
+        and function.features & WRITE
+        and function.name in ("__call__", "forward", "__getitem__")
     }
     for function in functions:
         if not writers.isdisjoint(function.calls):
