@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import Fact, SharedDefault
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.source import Class, Function, FunctionNode
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, NUMPY, VIEW
 
 # Links through which a write surely reaches what was handed in.
@@ -28,14 +28,8 @@ def shared_defaults(run: Run) -> None:
     node = run.function.node
     if isinstance(node, ast.Module):
         return
-    spec = node.args
-    named = [*spec.posonlyargs, *spec.args]
-    given = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
-    given += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
-    for argument, default in given:
-        if isinstance(default, ast.Constant) or meant_to_be_shared(argument.arg):
-            continue
-        obj = next((obj for obj in run.params if obj.key == argument.arg), None)
+    for name, default in _defaults_of(node):
+        obj = next((obj for obj in run.params if obj.key == name), None)
         for write in run.log:
             if write.ref.obj is not obj or write.mixed or write.how == "training":
                 continue
@@ -43,7 +37,7 @@ def shared_defaults(run: Run) -> None:
                 run.fact(
                     SharedDefault(
                         site=default,
-                        name=argument.arg,
+                        name=name,
                         shared_by="calls",
                         owner=run.function.name,
                         op=write.op,
@@ -52,6 +46,17 @@ def shared_defaults(run: Run) -> None:
                     )
                 )
                 break
+
+
+def _defaults_of(node: FunctionNode) -> Iterator[tuple[str, ast.expr]]:
+    """The arguments of a function that have a default which is no constant."""
+    spec = node.args
+    named = [*spec.posonlyargs, *spec.args]
+    given = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
+    given += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
+    for argument, default in given:
+        if not isinstance(default, ast.Constant) and not meant_to_be_shared(argument.arg):
+            yield argument.arg, default
 
 
 def _is_tensor(run: Run, node: ast.expr) -> bool:
@@ -68,11 +73,12 @@ def meant_to_be_shared(name: str) -> bool:
 def class_tensors(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     """Tensors in the body of a class that its methods write in place, where no object gets one of its own."""
     made = dict(_made_in_body(module, cls))
-    if not made:
-        return
     for name in list(made):
         if f".{name}" in module.table(cls) or _set_up(module, cls, name):
             del made[name]
+    made.update(_kept_defaults(module, cls))
+    if not made:
+        return
     scratch = Run(module, module.survey.body)
     for method, effect in effects_on_self(module, cls):
         name = effect.target.slots[0][1:] if effect.target.slots else ""
@@ -92,6 +98,19 @@ def class_tensors(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]
                     write=effect.node,
                 ),
             )
+
+
+def _kept_defaults(module: Module, cls: Class) -> Iterator[tuple[str, ast.expr]]:
+    """Attributes that `__init__` sets to a default of its own: all objects have that one tensor."""
+    init = cls.methods.get("__init__")
+    defaults = dict(_defaults_of(init.node)) if init is not None and not isinstance(init.node, ast.Module) else {}
+    run = module.run_of(init) if init is not None and defaults else None
+    if run is None or run.state is None or not run.params:
+        return
+    for key, held in run.state.fields(run.params[0]).items():
+        obj = held.obj
+        if obj in run.params and obj.key in defaults and all(link.kind in SURE for r in held.refs for link in r.chain):
+            yield key[1:], defaults[obj.key]
 
 
 def _how(module: Module, method: Function, node: ast.AST) -> str:
@@ -116,6 +135,9 @@ def _made_in_body(module: Module, cls: Class) -> Iterator[tuple[str, ast.expr]]:
                     pass
                 case _:
                     continue
+            if isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] == "field":
+                # Of a dataclass: `field(default=torch.zeros(3))`.
+                value = next((one.value for one in value.keywords if one.arg == "default"), value)
             if not isinstance(value, ast.Constant) and not meant_to_be_shared(name):
                 yield name, value
 

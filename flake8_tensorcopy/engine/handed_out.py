@@ -147,6 +147,8 @@ def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write
     """Whether the write comes in a later pass of a loop around both, to the tensor itself."""
     if write.how in ("training", "part") or write.mixed or ref.obj.param or ref.obj.moved:
         return False
+    if ref.obj.slot == ".grad":
+        return False  # backward writes it, whatever the loop does
     written = write.ref.place
     if written is not None and written.origin == "store" and written.name.endswith("[*]"):
         return False  # one of the items, unknown which
@@ -242,6 +244,9 @@ _SETS = frozenset(
     {"__init__", "__setitem__", "__new__", "__post_init__", "__setstate__", "load_state_dict", "_load_from_state_dict"}
 )
 
+# First words of methods that fill what the object holds before it is used.
+_FIRST = frozenset({"init", "initialize", "initialise", "setup", "build", "load"})
+
 # Methods that hand out what the object holds by contract.
 _LIVE = frozenset({"state_dict", "__getstate__"})
 
@@ -254,7 +259,7 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
         for one in effects_on_self(module, cls)
         if one.effect.target.slots
         and not one.effect.training
-        and one.method.name not in _SETS
+        and not _sets_up(one.method.name)
         and one.effect.node not in wrong
     ]
     for method in cls.methods.values():
@@ -295,6 +300,11 @@ def _returned(
         reason=reason,
         evidence=evidence,
     )
+
+
+def _sets_up(name: str) -> bool:
+    """Whether a method is there to set what the object holds, not to use it."""
+    return name in _SETS or name.strip("_").split("_")[0] in _FIRST or name.endswith("reset_parameters")
 
 
 def _hands_out(method: Function) -> bool:

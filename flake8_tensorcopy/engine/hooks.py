@@ -25,7 +25,9 @@ def register_hook(run: Run, node: ast.Call, base: Value, args: Args) -> None:
     if found is not None:
         hook, output = found
         for ref in base.refs:
-            run.hooks.append(Hooked(ref, node, hook, output, dict(run.now.env), run.now.arms))
+            over = _any_layer_of(ref)
+            each = over is not None
+            run.hooks.append(Hooked(over or ref, node, hook, output, dict(run.now.env), run.now.arms, each))
 
 
 def _hook_of(run: Run, node: ast.expr, value: Value) -> tuple[Function, int] | None:
@@ -69,35 +71,52 @@ def kept_by_hooks(module: Module) -> Iterator[tuple[Function, Fact]]:
     """What hooks keep of the output of a layer that the next one overwrites."""
     for run in [run for run in module.runs.values() if run is not None and run.hooks]:
         for hooked in run.hooks:
-            after = _next_in_place(module, run, hooked.module) or _of_any_layer(module, hooked)
+            after = _after_any(hooked) if hooked.each else _next_in_place(module, run, hooked.module)
             hook = module.run_of(hooked.hook) if after is not None else None
             if after is None or hook is None or len(hook.params) <= hooked.output:
                 continue
             if any(value.refs for value, _, _ in hook.returned):
                 continue
-            for one in hook.handed:
-                if one.ref.obj is hook.params[hooked.output] and not one.mixed and _keeps(hook, one, hooked):
-                    name, node = after
-                    yield (
-                        function_at(module, one.node) or run.function,
-                        HandedOut(
-                            site=one.node,
-                            name=hook.params[hooked.output].key,
-                            how="hook",
-                            op=name,
-                            write=node,
-                            write_how="module",
-                            by=name,
-                            reason="layer",
-                            evidence=3,
-                        ),
-                    )
+            output = hook.params[hooked.output]
+            kept = [
+                (one.node, one.ref)
+                for one in hook.handed
+                if one.ref.obj is output and not one.mixed and _keeps(hook, one, hooked)
+            ]
+            for site, ref in (*kept, *_outer_names(hook, output)):
+                if any(link.kind not in SHARES for link in ref.chain):
+                    continue
+                name, node = after
+                yield (
+                    function_at(module, site) or run.function,
+                    HandedOut(
+                        site=site,
+                        name=output.key,
+                        how="hook",
+                        op=name,
+                        write=node,
+                        write_how="module",
+                        by=name,
+                        reason="layer",
+                        evidence=3,
+                    ),
+                )
+
+
+def _outer_names(hook: Run, output: Obj) -> Iterator[tuple[ast.AST, Ref]]:
+    """`nonlocal kept; kept = output`."""
+    for item in ast.walk(hook.function.node):
+        if isinstance(item, (ast.Nonlocal, ast.Global)) and hook.state is not None:
+            for name in item.names:
+                for ref in hook.state.env.get(name, UNKNOWN).refs:
+                    if ref.obj is output and ref.place is not None and ref.place.node is not None:
+                        yield ref.place.node, ref
 
 
 def _keeps(hook: Run, one: Handed, hooked: Hooked) -> bool:
     """Whether a container (or an attribute) outside the hook holds the tensor itself."""
     into = one.into
-    if into is None or any(link.kind not in SHARES for link in one.ref.chain):
+    if into is None:
         return False
     if into.kind in ("dict", "list", "instance", "module") or into.refuted or one.how == "attribute":
         return True
@@ -130,23 +149,28 @@ def _next_in_place(module: Module, run: Run, ref: Ref) -> tuple[str, ast.AST] | 
     return None
 
 
-def _of_any_layer(module: Module, hooked: Hooked) -> tuple[str, ast.AST] | None:
-    """`for layer in model.children()`, `enumerate(model)`: what works in place after one of the layers that are met."""
-    obj: Obj | None = hooked.module.obj
-    over, met = None, False
-    while obj is not None and over is None:
+def _any_layer_of(ref: Ref) -> Ref | None:
+    """The module whose layers a loop meets: `for layer in model.children()`, `enumerate(model)`."""
+    obj: Obj | None = ref.obj
+    met = False
+    while obj is not None:
         call = obj.node
-        if met and obj.kind == "module" and isinstance(obj.data, tuple):
-            over = obj
-        elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _LAYERS:
-            over = next((one for one in obj.operands if one.kind == "module"), None)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _LAYERS:
+            return Ref(obj.operands[0]) if obj.operands else None
+        if met and obj.kind in ("module", "unknown"):
+            return Ref(obj)
         met = met or per_pass(obj.slot)
         obj = obj.parent
+    return None
+
+
+def _after_any(hooked: Hooked) -> tuple[str, ast.AST] | None:
+    """What works in place after one of the layers that a loop meets and its tests let pass."""
     asked = " ".join(str(arm.test[0]) for arm in hooked.arms if arm.taken and isinstance(arm.test, tuple))
-    return _among(module, over, asked if "isinstance(" in asked else "") if over is not None else None
+    return _among(hooked.module.obj, asked if "isinstance(" in asked else "")
 
 
-def _among(module: Module, over: Obj, asked: str) -> tuple[str, ast.AST] | None:
+def _among(over: Obj, asked: str) -> tuple[str, ast.AST] | None:
     if isinstance(over.data, tuple) and over.data[0] == "layers":
         layers = over.data[1]
         for position, layer in enumerate(layers):

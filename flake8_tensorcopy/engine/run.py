@@ -91,6 +91,7 @@ class Hooked(NamedTuple):
     output: int  # which argument of the hook is the output
     names: dict[str, Value]  # what was in sight
     arms: frozenset[Arm]
+    each: bool  # on the layers of the module that a loop meets
 
 
 class LoopFrame:
