@@ -90,7 +90,9 @@ def check(facts: list[MutatedItem | MutatedArgument], region: Region) -> Iterato
     reported: set[tuple[int, int]] = set()
     for fact in facts:
         where = region.span(fact.site)
-        if fact.evidence < 2 or (where.line, where.column) in reported:
+        # What takes `[:, 0]` is a tensor or an array: both share memory.
+        needed = 1 if isinstance(fact, MutatedItem) else 2
+        if fact.evidence < needed or (where.line, where.column) in reported:
             continue
         reported.add((where.line, where.column))  # of a chain of writes, the first
         match fact:

@@ -33,6 +33,7 @@ from flake8_tensorcopy.engine.modules import (
     step,
     trains,
 )
+from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
@@ -324,6 +325,7 @@ def _call_function(
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     run.called[node] = done
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    items_given(run, node, done, values, args.keywords)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

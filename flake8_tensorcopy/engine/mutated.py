@@ -19,16 +19,19 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.graph import ancestors, root_of
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import must_overlap
-from flake8_tensorcopy.engine.run import Run, Use
+from flake8_tensorcopy.engine.run import ItemsWritten, Run, Use, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
+    MAYBE,
     UNSURE,
     VIEW,
     Link,
     Obj,
+    Ref,
     Value,
     Write,
     exclusive,
@@ -171,7 +174,7 @@ def _mutated_by(module: Module, cls: Class, method: Function, run: Run) -> Itera
         ref = write.ref
         if ref.obj in reset or ref.obj.param or ref.obj.kind == "module" or _stores(write):
             continue
-        if not all(link.kind in SURE or _by_the_index(link, run, cls) for link in ref.chain):
+        if not all(link.kind in SURE or _by_the_index(link, run, cls) or _no_cast(ref, link) for link in ref.chain):
             continue
         if not returns(run, ref.obj):
             continue
@@ -201,6 +204,13 @@ def _mutated_by(module: Module, cls: Class, method: Function, run: Run) -> Itera
                 evidence=evidence,
             ),
         )
+
+
+def _no_cast(ref: Ref, link: Link) -> bool:
+    """A conversion to the dtype that the tensor has for certain."""
+    if link.kind != MAYBE or not link.dtype or link.op not in ("float", "double", "half", "long", "int", "to", "type"):
+        return False
+    return dtype_of(Ref(ref.obj, ref.chain[: ref.chain.index(link)])) == link.dtype
 
 
 def _by_the_index(link: Link, run: Run, cls: Class) -> bool:
@@ -258,11 +268,9 @@ def argument_read(run: Run, use: Use, write: Write) -> None:
     callee = run.called.get(write.node)
     if callee is None or write.inner is None or write.how != "call" or use.role in _NO_READS or use.tick < write.tick:
         return
-    if isinstance(write.stmt, ast.Expr) and write.stmt.value is write.node:
-        return  # called for what it does
-    if _bound_to_result(write):
+    if _for_its_effect(write.node, write.stmt) or _again(use, write.node):
         return
-    if _again(use, write) or use.mixed or use.ref.obj.param or run.function is callee.function:
+    if use.mixed or use.ref.obj.param or run.function is callee.function:
         return
     arms = run.now.arms
     if exclusive(write.arms, use.ref.arms) or exclusive(write.arms, arms) or exclusive(use.ref.arms, arms):
@@ -276,18 +284,19 @@ def argument_read(run: Run, use: Use, write: Write) -> None:
         run.fact(fact)
 
 
-def _bound_to_result(write: Write) -> bool:
-    """`x, n = f(x, n)`: the caller goes on with what it got."""
-    if not isinstance(write.stmt, ast.Assign) or not isinstance(write.node, ast.Call):
+def _for_its_effect(call: ast.AST, statement: ast.AST | None) -> bool:
+    """A statement that is the call alone; `x, n = f(x, n)`: the caller goes on with what it got."""
+    if isinstance(statement, ast.Expr):
+        return statement.value is call
+    if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
         return False
-    targets = {ast.unparse(one) for target in write.stmt.targets for one in getattr(target, "elts", [target])}
-    given = [*write.node.args, *(keyword.value for keyword in write.node.keywords)]
+    targets = {ast.unparse(one) for target in statement.targets for one in getattr(target, "elts", [target])}
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
     return any(ast.unparse(one) in targets for one in given)
 
 
-def _again(use: Use, write: Write) -> bool:
+def _again(use: Use, call: ast.AST) -> bool:
     """The very same call, in the next pass of a loop, or its result."""
-    call = write.node
     if not isinstance(call, ast.Call):
         return False
     given = (*call.args, *(keyword.value for keyword in call.keywords))
@@ -295,9 +304,85 @@ def _again(use: Use, write: Write) -> bool:
     return any(use.node is one for one in given) or any(inner is call for inner in ast.walk(use.node))
 
 
+def _meant_to_change(function: Function) -> bool:
+    return says_inplace(function) or function.name.strip("_").split("_")[0] in _CHANGES
+
+
+def items_given(
+    run: Run, node: ast.Call, callee: Run, values: list[Value], keywords: dict[str, tuple[ast.expr, Value]]
+) -> None:
+    """A call gives a list or dict to a function that writes its items in a loop, and returns something made of them."""
+    for passed in callee.items_written:
+        for ref in _argument(callee, passed.given.obj, values, keywords):
+            _items_of(run, ref, passed.write)
+    written = [one for one in callee.log if per_pass(one.ref.obj.slot) and one.ref.obj.parent in callee.params]
+    if not written or _meant_to_change(callee.function) or _for_its_effect(node, run.stmt):
+        return
+    for write in written:
+        parameter = write.ref.obj.parent
+        if parameter is None or write.mixed or write.op in OVERWRITES or told(callee, write.node):
+            continue
+        if any(link.kind not in (ALIAS, VIEW, DETACH) for link in write.ref.chain) or not returns(callee, parameter):
+            continue
+        if any(ref.obj is parameter for value, _, _ in callee.returned for ref in value.refs):
+            continue  # the result is the very list
+        for ref in _argument(callee, parameter, values, keywords):
+            items = _items_of(run, ref, write)
+            if ref.place is not None or items:
+                arms = ref.arms | run.now.arms
+                run.items_written.append(ItemsWritten(callee, write, ref, items, node, run.count(), arms))
+
+
+def _argument(
+    callee: Run, parameter: Obj, values: list[Value], keywords: dict[str, tuple[ast.expr, Value]]
+) -> tuple[Ref, ...]:
+    """What a call gives for a parameter."""
+    if parameter.key in keywords:
+        return keywords[parameter.key][1].refs
+    position = callee.params.index(parameter) if parameter in callee.params else len(values)
+    return values[position].refs if position < len(values) else ()
+
+
+def _items_of(run: Run, ref: Ref, write: Write) -> frozenset[Obj]:
+    """The items of a list or dict that a function writes; if they are tensors, so is what it writes."""
+    items = frozenset(held.obj for one in run.now.fields(ref.obj).values() for held in one.refs)
+    if items and all(item.kind == "tensor" for item in items):
+        run.module.proven.add(write.inner or write.node)
+    return items
+
+
+def items_read(run: Run, uses: list[Use]) -> None:
+    """What such a call has written is read as if it had not."""
+    for use in uses:
+        for one in run.items_written:
+            obj = use.ref.obj
+            whole = obj is one.given.obj and use.ref.place is one.given.place
+            if not (whole or obj in one.items or obj.parent is one.given.obj) or use.role in _NO_READS:
+                continue
+            if use.tick < one.tick or use.mixed or obj.param or _again(use, one.call):
+                continue
+            if exclusive(one.arms, use.ref.arms) or exclusive(one.arms, run.now.arms):
+                continue
+            write = one.write
+            place = use.ref.place if not whole else one.given.place
+            run.fact(
+                MutatedArgument(
+                    site=write.inner or write.node,
+                    function=one.callee.function.name,
+                    argument=place.name if place is not None else one.given.obj.key,
+                    writer=write.target,
+                    op=write.op,
+                    how=write.how if write.inner is None else "method",
+                    call=one.call,
+                    read=use.node,
+                    evidence=_evidence(one.callee, write),
+                )
+            )
+
+
 def _mutated(run: Run, callee: Run, use: Use, write: Write) -> MutatedArgument | None:
     function = callee.function
-    if says_inplace(function) or function.name.strip("_").split("_")[0] in _CHANGES:
+    if _meant_to_change(function):
         return None
     own = next((one for one in callee.log if write.inner in (one.node, one.inner) and one.op == write.op), None)
     if own is None or own.op in OVERWRITES or own.mixed or told(callee, own.node) or not returns(callee, own.ref.obj):

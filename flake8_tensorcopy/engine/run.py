@@ -82,6 +82,18 @@ class Handed(NamedTuple):
     site: ast.AST  # where it is stored: for a call, in the called function
 
 
+class ItemsWritten(NamedTuple):
+    """A function of this file has written the items of a list or dict that it was given, one after the other."""
+
+    callee: Run
+    write: Write  # in the function
+    given: Ref
+    items: frozenset[Obj]
+    call: ast.Call
+    tick: int
+    arms: frozenset[Arm]
+
+
 class Hooked(NamedTuple):
     """A forward hook that is registered on a module: the call, the module, what is called."""
 
@@ -126,6 +138,7 @@ class Run:
         self.called: dict[ast.AST, Run] = {}  # calls of functions of this file
         self.handed: list[Handed] = []
         self.hooks: list[Hooked] = []
+        self.items_written: list[ItemsWritten] = []
         self.read_at: dict[Obj, int] = {}  # when an item of a container was read last
         self.loop_nodes: list[ast.stmt] | None = None
         self.modules: dict[Obj, None] = {}

@@ -11,7 +11,7 @@ from flake8_tensorcopy.engine.facts import (
     StaleSnapshot,
 )
 from flake8_tensorcopy.engine.handed_out import stored_read
-from flake8_tensorcopy.engine.mutated import argument_read
+from flake8_tensorcopy.engine.mutated import argument_read, items_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.values import (
@@ -64,6 +64,8 @@ def finish(run: Run) -> None:
     state = run.state
     if state is None:
         return
+    if run.items_written:
+        items_read(run, uses)
     seen: set[tuple[int, int]] = set()
     for use in uses:
         ref = use.ref
