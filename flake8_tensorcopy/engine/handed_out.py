@@ -348,7 +348,8 @@ def _variable(slot: str) -> bool:
 
 
 def _at_once(one: Chain, other: Chain) -> bool:
-    return all(link.kind in SHARES for link in one) and must_overlap(one, other)
+    """Whether a write surely reaches what is returned; one through `.data` is how a parameter is set."""
+    return all(link.kind in SHARES and link.op != "data" for link in one) and must_overlap(one, other)
 
 
 def written_by_callers(module: Module) -> Iterator[tuple[Function, Fact]]:

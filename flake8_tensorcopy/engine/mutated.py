@@ -254,10 +254,15 @@ def _written_in(module: Module, node: ast.AST) -> tuple[Function, Run, Write] | 
     """The write at a node, in the run of the function where it stands."""
     function = function_at(module, node)
     for run in [run for run in module.runs.values() if run is not None]:
-        write = next((write for write in run.log if write.node is node), None)
+        write = next((write for write in run.log if write.node is node and _not_its_own(write)), None)
         if write is not None and function is not None:
             return function, run, write
     return None
+
+
+def _not_its_own(write: Write) -> bool:
+    """Whether a function writes what somebody else has, of the alternatives that the name may stand for."""
+    return root_of(write.ref.obj).owner != "fresh"
 
 
 # ----- arguments
@@ -384,7 +389,14 @@ def _mutated(run: Run, callee: Run, use: Use, write: Write) -> MutatedArgument |
     function = callee.function
     if _meant_to_change(function):
         return None
-    own = next((one for one in callee.log if write.inner in (one.node, one.inner) and one.op == write.op), None)
+    own = next(
+        (
+            one
+            for one in callee.log
+            if write.inner in (one.node, one.inner) and one.op == write.op and _not_its_own(one)
+        ),
+        None,
+    )
     if own is None or own.op in OVERWRITES or own.mixed or told(callee, own.node) or not returns(callee, own.ref.obj):
         return None
     if function.cls is not None and not function.static and root_of(own.ref.obj) is callee.params[0]:
