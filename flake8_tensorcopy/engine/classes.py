@@ -32,14 +32,16 @@ def methods_of(module: Module, cls: Class) -> list[Function]:
     return list(found.values())
 
 
-def effects_on_self(module: Module, cls: Class) -> list[MethodEffect]:
+def effects_on_self(module: Module, cls: Class, features: int = 0) -> list[MethodEffect]:
     """What the methods write in place in what the object holds (`self.buf.add_(x)`, `self.net` trained), in order.
 
-    The slots of each effect's target lead from the object to the storage: `(".buf",)`.
+    The slots of each effect's target lead from the object to the storage: `(".buf",)`.  With `features`, only methods
+    that have one of them are run.
     """
     found: list[MethodEffect] = []
     for method in methods_of(module, cls):
-        run = module.run_of(method) if not method.static else None
+        asked = not features or method.features & features
+        run = module.run_of(method) if asked and not method.static else None
         if run is not None:
             found.extend(MethodEffect(method, one) for one in summary_of(run).effects if one.target.argument == 0)
     return found

@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import Fact, SharedDefault
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import Class, Function, FunctionNode
+from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Class, Function, FunctionNode
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, NUMPY, VIEW
 
 # Links through which a write surely reaches what was handed in.
@@ -80,7 +80,7 @@ def class_tensors(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]
     if not made:
         return
     scratch = Run(module, module.survey.body)
-    for method, effect in effects_on_self(module, cls):
+    for method, effect in effects_on_self(module, cls, WRITE | INPLACE_MODULE):
         name = effect.target.slots[0][1:] if effect.target.slots else ""
         if name not in made or len(effect.target.slots) > 1 or effect.training:
             continue

@@ -12,7 +12,7 @@ from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import mutated_items
 from flake8_tensorcopy.engine.parts import all_passes, mixed, must_overlap
 from flake8_tensorcopy.engine.run import Handed, Run, Use
-from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.source import HANDS_OUT, INPLACE_MODULE, WRITE, Class, Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -46,16 +46,17 @@ def stored_read(run: Run, use: Use, write: Write) -> None:
 
 def live_in_containers(run: Run) -> None:
     """What was put into somebody else's container, or yielded, and rewritten by a later pass."""
-    states = [state for _, state, _ in run.returned]
-    if run.state is not None:
+    rewritten = {write.ref.obj for write in run.log if write.loop and write.how not in ("training", "part")}
+    states = [state for _, state, _ in run.returned] if rewritten else []
+    if rewritten and run.state is not None:
         states.append(run.state)
     for state in states:
         for ref, read in _held(run, state):
             place = ref.place
+            if ref.obj not in rewritten or place is None or place.origin != "store":
+                continue
             for write in sorted(state.written(ref.obj) - ref.seen, key=lambda write: write.tick):
-                if write.time >= read:
-                    continue
-                if place is not None and place.origin == "store" and write.ref.place is not place:
+                if write.time < read and write.ref.place is not place:
                     if must_overlap(ref.chain, all_passes(write.ref.chain, write.loop, [])):
                         _rewritten(run, ref, place, write)
     for one in run.handed:
@@ -253,36 +254,42 @@ _LIVE = frozenset({"state_dict", "__getstate__"})
 
 def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     """`return self.buf`, where a method of the class, or a caller with what it got, writes the buffer in place."""
+    returned = list(_buffers_returned(module, cls))
+    if not returned:
+        return
     wrong = {fact.site for _, fact in mutated_items(module, cls)}  # the write is what is wrong there
     writers = [
         one
-        for one in effects_on_self(module, cls)
+        for one in effects_on_self(module, cls, WRITE | INPLACE_MODULE)
         if one.effect.target.slots
         and not one.effect.training
         and not _sets_up(one.method.name)
         and one.effect.node not in wrong
     ]
+    for run, node, ref, slots in returned:
+        for writer, effect in writers:
+            if _same_slots(effect.target.slots, slots) and _at_once(effect.chain, ref.chain):
+                evidence = max(run.evidence_of(ref, None), holds_tensors(module, cls, slots))
+                fact = _returned(run, node, ref, effect.op, effect.node, writer.name, "method", evidence)
+                yield run.function, fact
+                break
+
+
+def _buffers_returned(module: Module, cls: Class) -> Iterator[tuple[Run, ast.Return, Ref, tuple[str, ...]]]:
+    """What methods return of what the object holds, and the way there."""
     for method in cls.methods.values():
-        run = module.run_of(method) if _hands_out(method) else None
+        run = module.run_of(method) if method.features & HANDS_OUT and _hands_out(method) else None
         if run is None or not run.params:
             continue
         for value, state, node in run.returned:
             for ref in _returned_refs(run, value, state):
                 slots = way_from(run.params[0], ref.obj) or _bound_here(state, run.params[0], ref.obj)
-                if (
-                    not slots
-                    or slots[0][0] != "."
-                    or ref.obj.param
-                    or any(link.kind not in SHARES for link in ref.chain)
-                ):
+                if not slots or slots[0][0] != "." or ref.obj.param:
                     continue
-                if (mixed(value, ref) and ref in value.refs) or _said(run, ref):
+                if any(link.kind not in SHARES for link in ref.chain):
                     continue
-                evidence = max(run.evidence_of(ref, None), holds_tensors(module, cls, slots))
-                for writer, effect in writers:
-                    if _same_slots(effect.target.slots, slots) and _at_once(effect.chain, ref.chain):
-                        yield method, _returned(run, node, ref, effect.op, effect.node, writer.name, "method", evidence)
-                        break
+                if not (mixed(value, ref) and ref in value.refs) and not _said(run, ref):
+                    yield run, node, ref, slots
 
 
 def _returned(

@@ -56,6 +56,8 @@ class Function:
     inner: list[FunctionNode | ast.Lambda] = field(default_factory=list)
     loops: set[str] = field(default_factory=set)  # targets of for loops
     stores: set[str] = field(default_factory=set)  # names assigned
+    of_self: set[str] = field(default_factory=set)  # names assigned to what `self` holds
+    gives: set[str] = field(default_factory=set)  # names returned
 
     @property
     def wrapped(self) -> bool:
@@ -175,14 +177,12 @@ def _spread_writes(functions: list[Function]) -> None:
                     changed = True
         if not changed:
             break
-    writers = {function.name for function in functions if function.features & WRITE}
+    writers = {one.name for one in functions if one.features & WRITE and one.name[:2] != "__"}
     # What such a class makes is called by another name.
     writers |= {
         function.cls.name
         for function in functions
-        if function.cls is not None
-        and function.features & WRITE
-        and function.name in ("__call__", "forward", "__getitem__")
+        if function.cls is not None and function.features & WRITE and function.name in ("__call__", "__getitem__")
     }
     for function in functions:
         if not writers.isdisjoint(function.calls):
@@ -305,6 +305,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 if len(node.targets) > 1:
                     features |= SHARE
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
+                if cls is not None and _of_self(node.value):
+                    owner.of_self.update(target.id for target in node.targets if isinstance(target, ast.Name))
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
@@ -320,7 +322,9 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= SHARE
             case ast.Return(value=given) if cls is not None and given is not None:
                 parts = given.elts if isinstance(given, ast.Tuple) else [given]
-                if any(_of_self(part) or isinstance(part, (ast.Name, ast.Dict)) for part in parts):
+                parts = given.values if isinstance(given, ast.Dict) else parts
+                owner.gives.update(part.id for part in parts if isinstance(part, ast.Name))
+                if any(_of_self(part) for part in parts):
                     features |= HANDS_OUT
             case ast.Yield():
                 features |= SHARE
@@ -349,6 +353,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
     owner.depth = max(owner.depth, deepest)
     if owner.loops & owner.stores:
         owner.features |= LOOP_REBIND
+    if owner.of_self & owner.gives:
+        owner.features |= HANDS_OUT
 
 
 def _restore(cls: Class, owner: Function, node: ast.Call) -> None:
