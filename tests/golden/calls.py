@@ -369,7 +369,7 @@ class Methods(Buffers):
     def result(self, x: torch.Tensor):
         mean = self._mine()
         self.mean.add_(x[0])  # fact: StaleRead reader=mean writer=self.mean op=add_ link=alias
-        return mean  # fact: HandedOut name=mean how=return op=add_ reason=method
+        return mean
 
     def state(self):
         old = self.mean
