@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from flake8_tensorcopy.engine.facts import Fact
+from flake8_tensorcopy.engine.classes import holds_tensors
+from flake8_tensorcopy.engine.defaults import class_tensors
+from flake8_tensorcopy.engine.facts import Fact, HandedOut, MutatedArgument
+from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
+from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.mutated import function_at, mutated_items
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
+    CALLS_WRITER,
     CLONE,
     DATA_PTR,
+    DEFAULT,
     DETACH,
     DROPPED,
     EXPAND,
     GRAD,
+    HANDS_OUT,
+    HOOK,
     HOST,
     INPLACE_MODULE,
     LOOP_REBIND,
@@ -48,6 +57,10 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "MutatedItem": (),
+    "MutatedArgument": (CALLS_WRITER,),
+    "HandedOut": (WRITE | SHARE, HOOK),
+    "SharedDefault": (WRITE | DEFAULT,),
 }
 
 
@@ -59,7 +72,27 @@ class Judge(NamedTuple):
     facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
 
 
-_JUDGES: tuple[Judge, ...] = ()
+_JUDGES: tuple[Judge, ...] = (
+    Judge(frozenset({"MutatedItem"}), (WRITE, CALLS_WRITER), mutated_items),
+    Judge(frozenset({"HandedOut"}), (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT), returned_buffers),
+    Judge(frozenset({"SharedDefault"}), (WRITE,), class_tensors),
+)
+
+
+class Closing(NamedTuple):
+    """What is found by looking at all the runs of a file together."""
+
+    kinds: frozenset[str]
+    facts: Callable[[Module], Iterable[tuple[Function, Fact]]]
+
+
+_CLOSINGS: tuple[Closing, ...] = (
+    Closing(frozenset({"HandedOut"}), written_by_callers),
+    Closing(frozenset({"HandedOut"}), kept_by_hooks),
+)
+
+# Kinds whose site may stand in another function than the one whose run finds them.
+_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut"})
 
 
 @dataclass(slots=True)
@@ -109,12 +142,40 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
                 for function, fact in judge.facts(module, cls):
                     if type(fact).__name__ in kinds:
                         regions.setdefault(function, []).append(fact)
+    for closing in _CLOSINGS:
+        if not kinds.isdisjoint(closing.kinds):
+            for function, fact in closing.facts(module):
+                regions.setdefault(function, []).append(fact)
+    _bring_home(module, regions)
     for function in found.all:
         facts = regions.get(function)
         if facts:
             facts.sort(key=lambda fact: (fact.site.lineno, fact.site.col_offset))  # type: ignore[attr-defined]
             result.regions.append(RegionFacts(function.node, facts))
     return result
+
+
+def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
+    """Put each fact to the function in which its site stands, once, however many callers show it."""
+    moved: dict[tuple[str, ast.AST], tuple[Function, Fact]] = {}
+    for function, facts in regions.items():
+        for fact in [fact for fact in facts if type(fact).__name__ in _ELSEWHERE]:
+            facts.remove(fact)
+            if isinstance(fact, MutatedArgument) and fact.site in module.proven:
+                fact = replace(fact, evidence=3)
+            elif isinstance(fact, HandedOut) and fact.evidence < 3 and fact.site in module.asked:
+                fact = replace(fact, evidence=max(fact.evidence, holds_tensors(module, *module.asked[fact.site])))
+            mark = (type(fact).__name__, fact.site)
+            known = moved.get(mark)
+            if known is None or _says_more(fact, known[1]):
+                moved[mark] = (function_at(module, fact.site) or function, fact)
+    for function, fact in moved.values():
+        regions.setdefault(function, []).append(fact)
+
+
+def _says_more(fact: Fact, known: Fact) -> bool:
+    """Of two reasons for one report, what a loop shows is the surer one."""
+    return isinstance(fact, HandedOut) and isinstance(known, HandedOut) and fact.reason == "loop" != known.reason
 
 
 def _inherited(classes: dict[str, Class]) -> dict[Class, int]:

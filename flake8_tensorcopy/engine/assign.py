@@ -189,6 +189,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         name = f"{obj.key or run.short(target.value)}.{target.attr}"
         place = Place(name, run.stmt, root=obj.key, origin="attribute", loop=run.loop)
         held = run.bound(value, place, source)
+        run.hand_out(value, run.stmt or target, "attribute", obj)
         run.now.set_field(obj, key, held)
         _kept_for_later(run, target, held, name)
         for item in held.refs:
@@ -322,6 +323,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         link = Link(VIEW, "[]", target, key=key)
         if obj.kind == "unknown":
             run.now.forget(obj)
+            run.hand_out(value, run.stmt or target, "store", obj)
         one = Value((ref,))
         write_to(run, target, one, "[...] =", "subscript", run.short(target.value), whole=base, part=link)
         if ref.place is None:

@@ -23,6 +23,7 @@ from flake8_tensorcopy.engine.functions import (
     einops_call,
     numpy_call,
 )
+from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -32,10 +33,11 @@ from flake8_tensorcopy.engine.modules import (
     step,
     trains,
 )
+from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
-from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
+from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NUMBER,
@@ -174,6 +176,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     run.method_calls[node] = (base, name)
     if name == "backward":
         backward(run, node, base, args)
+    elif name == "register_forward_hook":
+        register_hook(run, node, base, args)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)
@@ -319,7 +323,9 @@ def _call_function(
                     may_change(run, ref.obj)
         operands = tuple(ref.obj for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
+    run.called[node] = done
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    items_given(run, node, done, values, args.keywords)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result
@@ -333,9 +339,19 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
     init = run.module.method(cls, "__init__")
     done = run.module.run_of(init) if init is not None and not init.wrapped else None
     if done is not None and not args.spread:
+        hooks_of(run, node, summary_of(done), dict(enumerate(args.values, 1)))
         for name, given, value in attributes_given(done, args):
             attribute_from_call(run, node, made, name, value, given)
+            run.module.given.setdefault((cls, name), []).append(_held_kind(run, value))
     return Value((Ref(made),))
+
+
+def _held_kind(run: Run, value: Value) -> str:
+    """The kind of a value, or of the items of a list."""
+    kinds = {ref.kind for ref in value.refs}
+    if kinds == {"list"}:
+        kinds = {ref.kind for one in value.refs for held in run.now.fields(one.obj).values() for ref in held.refs}
+    return kinds.pop() if len(kinds) == 1 else "unknown"
 
 
 def attributes_given(init: Run, args: Args) -> list[tuple[str, ast.expr, Value]]:

@@ -71,6 +71,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             return UNKNOWN
         case "update":
             args.use(run)
+            for _, value in args.keywords.values() if obj.owner != "fresh" else ():
+                run.hand_out(value, node, "store", obj)
             for _, value in args.all():
                 for inner in value.refs:
                     for slot, held in run.now.fields(inner.obj).items():

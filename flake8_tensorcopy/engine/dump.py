@@ -24,6 +24,10 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
+    "MutatedItem": ("owner_name", "op"),
+    "MutatedArgument": ("function", "argument", "op"),
+    "HandedOut": ("name", "how", "op", "reason"),
+    "SharedDefault": ("name", "shared_by", "op"),
 }
 
 

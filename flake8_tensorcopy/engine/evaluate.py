@@ -551,6 +551,8 @@ def store_item(
     place.made_in, place.made_at = run.stmt, run.clock
     held = run.bound(value, place, node)
     run.use(value, node, role)
+    if obj.owner != "fresh" and role == "store":
+        run.hand_out(value, site or node, "store", obj)
     if weak:
         before = run.now.fields(obj).get(key)
         if before is not None:
@@ -728,7 +730,9 @@ def _await(run: Run, node: ast.Await) -> Value:
 
 def _yield(run: Run, node: ast.Yield) -> Value:
     if node.value is not None:
-        run.use_deep(evaluate(run, node.value), node.value, "yield")
+        value = evaluate(run, node.value)
+        run.use_deep(value, node.value, "yield")
+        run.hand_out(value, node, "yield")
     return UNKNOWN
 
 

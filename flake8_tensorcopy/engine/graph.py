@@ -22,3 +22,10 @@ def ancestors(obj: Obj) -> Iterator[Obj]:
         pending.extend(one.operands)
         if one.parent is not None:
             pending.append(one.parent)
+
+
+def root_of(obj: Obj) -> Obj:
+    """The object that an attribute or item belongs to, through all that lies between."""
+    while obj.parent is not None:
+        obj = obj.parent
+    return obj

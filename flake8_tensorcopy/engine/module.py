@@ -34,6 +34,9 @@ class Module:
         self.runs: dict[Function, Run | None] = {}
         self.depth = 0
         self.train_calls = train_calls
+        self.given: dict[tuple[Class, str], list[str]] = {}  # attributes that constructors set to what calls give them
+        self.asked: dict[ast.AST, tuple[Class, tuple[str, ...]]] = {}  # what of an object a fact is about
+        self.proven: set[ast.AST] = set()  # writes of functions that some call of this file gives a tensor
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
 

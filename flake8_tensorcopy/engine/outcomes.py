@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.defaults import shared_defaults
 from flake8_tensorcopy.engine.evaluate import (
     evaluate,
 )
@@ -14,6 +15,7 @@ from flake8_tensorcopy.engine.facts import (
     DroppedResult,
     LostWrite,
 )
+from flake8_tensorcopy.engine.handed_out import live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle
@@ -167,6 +169,8 @@ def finish_run(run: Run) -> None:
     settle(
         run,
     )
+    shared_defaults(run)
+    live_in_containers(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -68,6 +68,44 @@ class Backward(NamedTuple):
     retains: bool  # `retain_graph=True`, written out
 
 
+class Handed(NamedTuple):
+    """A reference that leaves its owner by a store, a `yield`: where, into what, in which pass of the loops."""
+
+    ref: Ref
+    node: ast.AST
+    how: str
+    into: Obj | None
+    loop: tuple[int, ...]
+    tick: int
+    arms: frozenset[Arm]
+    mixed: bool
+    site: ast.AST  # where it is stored: for a call, in the called function
+
+
+class ItemsWritten(NamedTuple):
+    """A function of this file has written the items of a list or dict that it was given, one after the other."""
+
+    callee: Run
+    write: Write  # in the function
+    given: Ref
+    items: frozenset[Obj]
+    call: ast.Call
+    tick: int
+    arms: frozenset[Arm]
+
+
+class Hooked(NamedTuple):
+    """A forward hook that is registered on a module: the call, the module, what is called."""
+
+    module: Ref
+    node: ast.Call
+    hook: Function
+    output: int  # which argument of the hook is the output
+    names: dict[str, Value]  # what was in sight
+    arms: frozenset[Arm]
+    each: bool  # on the layers of the module that a loop meets
+
+
 class LoopFrame:
     """Where `break` and `continue` of the innermost loop leave their states."""
 
@@ -97,6 +135,12 @@ class Run:
         self.returned: list[Returned] = []
         self.log: list[Write] = []
         self.backwards: list[Backward] = []
+        self.called: dict[ast.AST, Run] = {}  # calls of functions of this file
+        self.handed: list[Handed] = []
+        self.hooks: list[Hooked] = []
+        self.items_written: list[ItemsWritten] = []
+        self.read_at: dict[Obj, int] = {}  # when an item of a container was read last
+        self.loop_nodes: list[ast.stmt] | None = None
         self.modules: dict[Obj, None] = {}
         self.params: list[Obj] = []
         self.rebinds: list[tuple[Obj, str]] = []
@@ -294,6 +338,7 @@ class Run:
 
     def item_read(self, obj: Obj) -> None:
         """An item of a container is read: an edited state_dict serves as a dict of one's own."""
+        self.read_at[obj] = self.clock
         edit = self.edited.get(obj)
         if edit is not None and edit[2] is not self.stmt:
             self.loaded.add(obj)
@@ -340,6 +385,21 @@ class Run:
             known = self.now.absorbed.get(ref.place, frozenset())
             self.now.absorbed[ref.place] = known | self.now.written(ref.obj)
             self.written_back.add(ref.obj)
+
+    def hand_out(self, value: Value, node: ast.AST, how: str, into: Obj | None = None) -> None:
+        """The value, or what a container holds, goes to somebody else."""
+        pending = [value]
+        seen: set[Obj] = set()
+        while pending and len(seen) < 20:
+            held = pending.pop()
+            for ref in held.refs:
+                if ref.obj in seen or exclusive(ref.arms, self.now.arms):
+                    continue
+                seen.add(ref.obj)
+                if ref.obj.kind in ("tuple", "list", "dict"):
+                    pending.extend(self.now.fields(ref.obj).values())
+                arms = ref.arms | self.now.arms
+                self.handed.append(Handed(ref, node, how, into, self.loop, self.count(), arms, mixed(held, ref), node))
 
     def reading_arguments(self, function: Function, args: Args) -> None:
         """A function of this file reads what it is given."""

@@ -33,6 +33,10 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+CALLS_WRITER = 1 << 20  # a call of a function of the file that may write
+DEFAULT = 1 << 21  # a default that is made once: no number, no text
+HANDS_OUT = 1 << 22  # returns what `self` holds, or a name for it
+HOOK = 1 << 23  # registers a forward hook
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -52,6 +56,8 @@ class Function:
     inner: list[FunctionNode | ast.Lambda] = field(default_factory=list)
     loops: set[str] = field(default_factory=set)  # targets of for loops
     stores: set[str] = field(default_factory=set)  # names assigned
+    of_self: set[str] = field(default_factory=set)  # names assigned to what `self` holds
+    gives: set[str] = field(default_factory=set)  # names returned
 
     @property
     def wrapped(self) -> bool:
@@ -117,6 +123,7 @@ def survey(tree: ast.Module) -> Survey:
         result.all.append(made)
         result.units.append((first_line(node), node.end_lineno or node.lineno))
         outer = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+        made.features |= _defaults(node)
         pending.append((body, None, outer, 0))
         pending.append((made, None, node.body, 0))
         return made
@@ -162,14 +169,39 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE):
+        for feature in (WRITE, INPLACE_MODULE, HOOK):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
                     function.features |= feature
                     changed = True
         if not changed:
-            return
+            break
+    writers = {one.name for one in functions if one.features & WRITE and one.name[:2] != "__"}
+    # What such a class makes is called by another name.
+    writers |= {
+        function.cls.name
+        for function in functions
+        if function.cls is not None and function.features & WRITE and function.name in ("__call__", "__getitem__")
+    }
+    for function in functions:
+        if not writers.isdisjoint(function.calls):
+            function.features |= CALLS_WRITER
+
+
+def _defaults(node: FunctionNode) -> int:
+    """Whether a default of a function is made by a call, or names something."""
+    given = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
+    return DEFAULT if any(isinstance(one, (ast.Call, ast.Name, ast.Attribute)) for one in given) else 0
+
+
+def _of_self(node: ast.expr | None) -> bool:
+    """Whether an expression is something that `self` holds."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+        if isinstance(node, ast.Name):
+            return node.id == "self"
+    return False
 
 
 def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -273,6 +305,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 if len(node.targets) > 1:
                     features |= SHARE
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
+                if cls is not None and _of_self(node.value):
+                    owner.of_self.update(target.id for target in node.targets if isinstance(target, ast.Name))
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
@@ -286,8 +320,18 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 if not isinstance(node, ast.comprehension):
                     owner.loops.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
                 features |= SHARE
+            case ast.Return(value=given) if cls is not None and given is not None:
+                parts = given.elts if isinstance(given, ast.Tuple) else [given]
+                parts = given.values if isinstance(given, ast.Dict) else parts
+                owner.gives.update(part.id for part in parts if isinstance(part, ast.Name))
+                if any(_of_self(part) for part in parts):
+                    features |= HANDS_OUT
+            case ast.Yield():
+                features |= SHARE
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 owner.inner.append(node)
+                if not isinstance(node, ast.Lambda):
+                    features |= _defaults(node)
             case ast.Delete():
                 for target in node.targets:
                     if isinstance(target, ast.Attribute):
@@ -309,6 +353,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
     owner.depth = max(owner.depth, deepest)
     if owner.loops & owner.stores:
         owner.features |= LOOP_REBIND
+    if owner.of_self & owner.gives:
+        owner.features |= HANDS_OUT
 
 
 def _restore(cls: Class, owner: Function, node: ast.Call) -> None:
@@ -329,6 +375,7 @@ _ATTRIBUTES = {
     "meshgrid": EXPAND,
     "unfold": EXPAND,
     "as_strided": EXPAND,
+    "register_forward_hook": HOOK,
     "state_dict": STATE_DICT,
     "data_ptr": DATA_PTR,
     "grad": GRAD,

@@ -10,6 +10,8 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.handed_out import stored_read
+from flake8_tensorcopy.engine.mutated import argument_read, items_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.values import (
@@ -62,6 +64,8 @@ def finish(run: Run) -> None:
     state = run.state
     if state is None:
         return
+    if run.items_written:
+        items_read(run, uses)
     seen: set[tuple[int, int]] = set()
     for use in uses:
         ref = use.ref
@@ -80,6 +84,7 @@ def finish(run: Run) -> None:
             if _other_item(run, write, ref):
                 continue
             if write.ref.place is place and not (use.role != "iterate" and _kept_result(write)):
+                argument_read(run, use, write)
                 continue
             mark = (id(place), id(write))
             if mark in seen:
@@ -167,6 +172,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         strength=(together, "difference" in roles, _RANK.get(role, 0)),
         between=(place, writer, write.time, ref.obj),
     )
+    stored_read(run, use, write)
 
 
 def _whichever(run: Run, use: Use, write: Write) -> bool:

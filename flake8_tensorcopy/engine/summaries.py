@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
-from flake8_tensorcopy.engine.parts import Index
+from flake8_tensorcopy.engine.parts import Index, mixed
+from flake8_tensorcopy.engine.run import Handed
 from flake8_tensorcopy.engine.values import (
     NUMBER,
     UNKNOWN,
@@ -25,7 +26,7 @@ from flake8_tensorcopy.engine.values import (
 from flake8_tensorcopy.engine.writes import write_to
 
 if TYPE_CHECKING:
-    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.run import Hooked, Run
 
 MAX_EFFECTS = 40
 
@@ -67,6 +68,8 @@ class Summary:
     rebinds: list[tuple[Target, str]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     plain: str = ""  # kind of a result without storage: number
+    hooks: list[tuple[Target, Hooked]] = field(default_factory=list)
+    stores: list[tuple[Target, Chain, Handed]] = field(default_factory=list)  # what stays with an object
 
 
 def summary_of(run: Run) -> Summary:
@@ -99,6 +102,16 @@ def _summarise(run: Run) -> Summary:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
             summary.rebinds.append((target, key))
+    for handed in run.handed:
+        target = _target(handed.ref.obj, index)
+        kept = handed.how == "passed" or (handed.how == "store" and handed.into is not None)
+        if kept and target is not None and not handed.mixed and not handed.arms and len(summary.stores) < MAX_EFFECTS:
+            chain = tuple(link for link in handed.ref.chain if link.op != "=")
+            summary.stores.append((target, chain, handed))
+    for hooked in run.hooks:
+        target = _target(hooked.module.obj, index)
+        if target is not None:
+            summary.hooks.append((target, hooked))
     for value, state, _ in run.returned:
         if not value.refs and value.kind == "number":
             summary.plain = "number"
@@ -151,6 +164,8 @@ def apply_summary(
             for ref in value.refs:
                 run.modules.setdefault(ref.obj, None)
         through = _with_links(value, effect.chain, node)
+        if any(ref.kind == "tensor" for ref in through.refs):
+            run.module.proven.add(effect.node)
         write_to(
             run,
             node,
@@ -167,6 +182,13 @@ def apply_summary(
             for ref in value.refs:
                 held = Obj("unknown", "attribute", node, parent=ref.obj, slot=key, key=f"{ref.obj.key}{key}")
                 run.now.set_field(ref.obj, key, Value((Ref(held),)))
+    for target, chain, handed in summary.stores:
+        value = _find(run, node, target, given)
+        if value is not None:
+            for ref in _with_links(value, chain, node).refs:
+                arms, several = ref.arms | run.now.arms, mixed(value, ref)
+                run.handed.append(Handed(ref, node, "passed", None, run.loop, run.count(), arms, several, handed.site))
+    hooks_of(run, node, summary, given)
     if not summary.results:
         return NUMBER if summary.plain else UNKNOWN
     result: Value | None = None
@@ -174,6 +196,14 @@ def apply_summary(
         value = _make(run, node, one, given, summary.names)
         result = value if result is None else join_values(result, value)
     return result if result is not None else UNKNOWN
+
+
+def hooks_of(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value]) -> None:
+    """The forward hooks that a function of this file registers on what it is given here."""
+    for target, hooked in summary.hooks[:MAX_EFFECTS]:
+        value = _find(run, node, target, given)
+        if value is not None:
+            run.hooks.extend(hooked._replace(module=ref) for ref in value.refs)
 
 
 def _argument_text(run: Run, node: ast.Call, target: Target, summary: Summary) -> str:

@@ -7,6 +7,7 @@ array-like indexing, 0 unknown.  The statement that the fact is about never coun
 
 from flake8_tensorcopy.engine.facts.base import Fact
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
+from flake8_tensorcopy.engine.facts.handed_out import HandedOut, MutatedArgument, MutatedItem, SharedDefault
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
 from flake8_tensorcopy.engine.facts.sharing import (
     AccumulatedItem,
@@ -25,13 +26,17 @@ __all__ = [
     "DeadRebinding",
     "DroppedResult",
     "Fact",
+    "HandedOut",
     "HostScalar",
     "JoinedWrite",
     "LeafRebound",
     "LostWrite",
+    "MutatedArgument",
+    "MutatedItem",
     "OverlappingWrite",
     "PointerTest",
     "ReboundData",
+    "SharedDefault",
     "SharedWrite",
     "StaleRead",
     "StaleSnapshot",
