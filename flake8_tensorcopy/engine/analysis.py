@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from flake8_tensorcopy.engine import generators
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.source import (
@@ -19,6 +20,7 @@ from flake8_tensorcopy.engine.source import (
     GRAD,
     HOST,
     INPLACE_MODULE,
+    KEPT_ITEMS,
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
@@ -48,6 +50,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "Exhausted": (KEPT_ITEMS,),
 }
 
 
@@ -59,7 +62,7 @@ class Judge(NamedTuple):
     facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
 
 
-_JUDGES: tuple[Judge, ...] = ()
+_JUDGES: tuple[Judge, ...] = (Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),)
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from flake8_tensorcopy.engine.functions import (
     einops_call,
     numpy_call,
 )
+from flake8_tensorcopy.engine.generators import spent_by_call, spent_by_function
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -86,6 +87,7 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
     """A call of which nothing is known: its arguments are read; what it returns may be anything."""
     role = "difference" if library.compares(name) else "argument"
     args.use(run, role)
+    spent_by_call(run, is_imported(run, node.func) or name, args)
     pointer_assertion(run, node, name, args)
     trains(run, node, name, args, None)
     for _, value in args.all():
@@ -142,6 +144,7 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name.startswith("torch.optim.lr_scheduler."):
         return fresh(run, node, "instance", name)
     if name.startswith("torch.optim.") and short[:1].isupper():
+        spent_by_call(run, name, args)
         return make_optimizer(run, node, name, args)
     if name in ("torch.nn.ModuleList", "torch.nn.ParameterList") and args.values:
         value = args.values[0]
@@ -320,6 +323,9 @@ def _call_function(
         operands = tuple(ref.obj for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    spent_by_function(run, node, done, values, args)
+    if done.yields and not done.returned:
+        result = Value((Ref(Obj("iter", "fresh", node, made="generator")),))
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

@@ -40,6 +40,7 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
         result = container(run, node, "list", [("[*]", node.elt, value)])
         inside = set(ast.walk(node.elt))
         made = result.refs[0].obj
+        made.made = "generator" if isinstance(node, ast.GeneratorExp) else ""
         passes = {f"[{id(generator.iter)}{run.loop}]" for generator in node.generators}
         lists = {ref.obj.parent for ref in value.refs if ref.obj.slot in passes}
         each = each_objects(run, first) if len(node.generators) == 1 else frozenset()

@@ -24,6 +24,12 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
+    "ModuleAlias": ("name", "module", "how"),
+    "SharedOptimizerState": ("optimizer", "other"),
+    "StaleGradient": ("reader", "gradient", "kind"),
+    "GradientWrite": ("writer", "gradient", "op", "by"),
+    "Exhausted": ("name", "made"),
+    "LostUpdate": ("target", "index", "op"),
 }
 
 

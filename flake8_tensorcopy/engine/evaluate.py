@@ -727,12 +727,14 @@ def _await(run: Run, node: ast.Await) -> Value:
 
 
 def _yield(run: Run, node: ast.Yield) -> Value:
+    run.yields = True
     if node.value is not None:
         run.use_deep(evaluate(run, node.value), node.value, "yield")
     return UNKNOWN
 
 
 def _yield_from(run: Run, node: ast.YieldFrom) -> Value:
+    run.yields = True
     run.use_deep(evaluate(run, node.value), node.value, "yield")
     return UNKNOWN
 

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
     element_of,
     evaluate,
 )
+from flake8_tensorcopy.engine.generators import leaves_early
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.outcomes import (
@@ -306,7 +307,9 @@ def _changed(before: State | None, after: State) -> bool:
 
 def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     value = evaluate(run, node.iter)
+    run.leaves_early = leaves_early(node)
     run.use_iterated(value, node.iter)
+    run.leaves_early = False
     finish(
         run,
     )

@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     fresh,
 )
+from flake8_tensorcopy.engine.generators import spent_by_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
@@ -69,6 +70,19 @@ def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
     return fresh(run, node, "unknown", "sum", *args.values[:1])
 
 
+def _filter(run: Run, node: ast.Call, args: Args) -> Value:
+    if len(args.values) != 2 or args.spread:
+        args.use(run)
+        return UNKNOWN
+    run.use(args.values[0], args.nodes[0], "argument")
+    return Value((Ref(Obj("iter", "fresh", node, made="filter", data=("filter", [(args.nodes[1], args.values[1])]))),))
+
+
+def _map(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    return Value((Ref(Obj("unknown", "unknown", node, made="map", refuted=True, operands=args.objs())),))
+
+
 def _getattr(run: Run, node: ast.Call, args: Args) -> Value:
     return UNKNOWN
 
@@ -83,6 +97,8 @@ BUILTINS: dict[str, Special] = {
     "abs": _builtin_abs,
     "sum": _builtin_sum,
     "getattr": _getattr,
+    "filter": _filter,
+    "map": _map,
 }
 
 
@@ -159,6 +175,7 @@ def _variable(run: Run, node: ast.Call, args: Args) -> Value:
 
 def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
+    spent_by_call(run, "torch.autograd.grad", args)
     return fresh(run, node, "list", "autograd.grad", data="tensors")
 
 

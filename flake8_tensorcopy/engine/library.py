@@ -42,6 +42,14 @@ NUMPY_FUNCTION_WRITES = frozenset({"shuffle", "copyto", "putmask", "place", "fil
 NUMPY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize"})
 EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 
+# Parts of a name that say: a model that is not trained along.
+_FROZEN = frozenset(
+    "target frozen best old teacher ref reference ema copy prev previous backup saved snapshot original orig initial "
+    "lagged slow delayed averaged avg swa shadow anchor fixed before".split()
+)
+# Of these, the ones that name a model which others are made from.
+_FROZEN_SOURCE = frozenset("teacher frozen ref reference old anchor".split())
+
 _TRAIN = re.compile(
     r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e)(_|$)"
     r"|^update_(weights|param|model|policy|actor|critic|network)"
@@ -60,6 +68,12 @@ def says_training(name: str, more: frozenset[str]) -> bool:
     if name in more:
         return True
     return bool(_TRAIN.search(name)) and not _NOT_TRAIN.search(name) and name != "train"
+
+
+def says_frozen(name: str, source: bool = False) -> bool:
+    """Whether a name says that its model keeps its weights while another one is trained: `target_net`, `best_model`."""
+    words = name.lower().replace(".", "_").split("_")
+    return not (_FROZEN_SOURCE if source else _FROZEN).isdisjoint(words)
 
 
 def says_optimizer(text: str) -> bool:

@@ -31,6 +31,7 @@ from flake8_tensorcopy.engine.values import (
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.generators import Spent
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.summaries import Summary
 
@@ -98,6 +99,11 @@ class Run:
         self.log: list[Write] = []
         self.backwards: list[Backward] = []
         self.modules: dict[Obj, None] = {}
+        self.supplies: dict[Obj, Obj] = {}  # what stands for the items left in an iterator
+        self.yields = False
+        self.spent: list[Spent] = []
+        self.spent_twice: dict[Obj, tuple[ast.AST, ast.AST]] = {}
+        self.leaves_early = False  # the loop that begins may stop before the end
         self.params: list[Obj] = []
         self.rebinds: list[tuple[Obj, str]] = []
         self.closed_over: frozenset[str] = frozenset()
@@ -264,6 +270,9 @@ class Run:
 
     def use_iterated(self, value: Value, node: ast.AST) -> None:
         """The value is iterated over: a tensor is read, and so are the items of a container."""
+        from flake8_tensorcopy.engine.generators import spend
+
+        spend(self, value, node)
         for ref in value.refs:
             obj = ref.obj
             if obj.kind == "iter" and isinstance(obj.data, tuple):

@@ -33,10 +33,18 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+KEPT_ITEMS = 1 << 24  # a name for a generator, for parameters, for a list of them
+MODULE_ALIAS = 1 << 25  # a second name, move or shallow copy of what may be a module
+INDEX_ADD = 1 << 26  # `x[idx] += v`
+LOADS_STATE = 1 << 27  # `load_state_dict`
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
 _TRAINED = frozenset({"weight", "bias"})
+_PARAMETERS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
+_LAZY = frozenset({"filter", "map", "zip", "enumerate", "reversed"})
+_LISTS = frozenset({"list", "tuple", "dict", "set", "OrderedDict"})
+_MOVES = frozenset("to cuda cpu float double half eval train requires_grad_".split())
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +60,8 @@ class Function:
     inner: list[FunctionNode | ast.Lambda] = field(default_factory=list)
     loops: set[str] = field(default_factory=set)  # targets of for loops
     stores: set[str] = field(default_factory=set)  # names assigned
+    moved: set[str] = field(default_factory=set)  # names whose `.to(..)` was bound
+    generates: bool = False  # returns a generator
 
     @property
     def wrapped(self) -> bool:
@@ -169,7 +179,11 @@ def _spread_writes(functions: list[Function]) -> None:
                     function.features |= feature
                     changed = True
         if not changed:
-            return
+            break
+    givers = {function.name for function in functions if function.generates}
+    for function in functions:
+        if not givers.isdisjoint(function.calls):
+            function.features |= KEPT_ITEMS
 
 
 def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -250,8 +264,15 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
                 elif called in _STORES:
                     features |= SHARE
+                elif called == "copy" and node.args:
+                    features |= MODULE_ALIAS
+            case ast.Return() | ast.Yield() | ast.YieldFrom():
+                if not isinstance(node, ast.Return) or _keeps(node.value):
+                    owner.generates = True
             case ast.AugAssign():
                 features |= WRITE
+                if isinstance(node.target, ast.Subscript) and not isinstance(node.target.slice, (ast.Constant, ast.Slice)):
+                    features |= INDEX_ADD
                 if isinstance(node.target, ast.Attribute):
                     # In place: it binds nothing new.
                     stack.append((node.target.value, level + 1))
@@ -262,6 +283,9 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             case ast.MatchAs():
                 features |= SHARE
             case ast.Assign():
+                features |= _keeps(node.value) | _module_alias(owner, node)
+                if isinstance(node.targets[0], ast.Subscript) and isinstance(node.value, ast.BinOp):
+                    features |= INDEX_ADD
                 if not all(isinstance(target, ast.Attribute) for target in node.targets):
                     features |= _shares(node.value)
                 else:
@@ -276,7 +300,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
-                features |= _shares(node.value)
+                features |= _shares(node.value) | _keeps(node.value)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr=called))) if called[-1:] != "_":
                 if ops.method(called) is not None or ops.function("torch." + called) is not None:
                     features |= DROPPED
@@ -330,6 +354,7 @@ _ATTRIBUTES = {
     "unfold": EXPAND,
     "as_strided": EXPAND,
     "state_dict": STATE_DICT,
+    "load_state_dict": LOADS_STATE,
     "data_ptr": DATA_PTR,
     "grad": GRAD,
     "cpu": HOST,
@@ -359,3 +384,40 @@ def _shares(value: ast.expr) -> int:
             return SHARE if holds and any(isinstance(item, (ast.Name, ast.Attribute)) for item in given) else 0
         return SHARE
     return 0
+
+
+def _keeps(value: ast.expr | None, deep: int = 0) -> int:
+    """Whether a binding to this expression holds a generator, or the parameters of a module."""
+    match value:
+        case ast.GeneratorExp() if not deep:
+            return KEPT_ITEMS
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _PARAMETERS:
+            return KEPT_ITEMS
+        case ast.Call(func=ast.Name(id=name)) if name in _LAZY and not deep:
+            return KEPT_ITEMS
+        case ast.Call(func=ast.Name(id=name), args=[*_, last]) if name in _LAZY and deep < 4:
+            return _keeps(last, deep + 1)
+        case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in _LISTS and deep < 4:
+            return _keeps(first, deep + 1)
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() if deep < 4:
+            return _keeps(value.generators[0].iter, deep + 1)
+        case ast.IfExp() if deep < 4:
+            return _keeps(value.body, deep) | _keeps(value.orelse, deep)
+    return 0
+
+
+def _module_alias(owner: Function, node: ast.Assign) -> int:
+    """Whether an assignment may give a module a second name: one name says so, or one module is moved twice."""
+    target, value = node.targets[0], node.value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+        if isinstance(value, ast.Name):
+            if value.id in owner.moved:
+                return MODULE_ALIAS
+            owner.moved.add(value.id)
+    names = []
+    for item in (target, value):
+        if not isinstance(item, (ast.Name, ast.Attribute, ast.IfExp)):
+            return 0
+        names.append(item.attr if isinstance(item, ast.Attribute) else item.id if isinstance(item, ast.Name) else "")
+    return MODULE_ALIAS if any(library.says_frozen(name) for name in names) else 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.evaluate import held_by
+from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.parts import Index
@@ -139,7 +140,7 @@ def apply_summary(
     spread: bool,
 ) -> Value:
     """Do to the arguments of this call what the function does, and make its result."""
-    given = dict(enumerate(values[: len(summary.names)])) if not spread else dict(enumerate(values[:1]))
+    given = dict(enumerate(values[: len(summary.names)] if not spread else values[: min(1, len(summary.names))]))
     for position, name in enumerate(summary.names):
         if name in keywords:
             given[position] = keywords[name][1]
@@ -261,6 +262,8 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         cls=was.cls,
         data=was.data if isinstance(was.data, str) or was.kind in ("module", "instance") else None,
     )
+    if one_shot(was):
+        made.kind, made.made = was.kind, was.made
     if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":

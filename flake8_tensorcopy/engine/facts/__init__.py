@@ -17,22 +17,29 @@ from flake8_tensorcopy.engine.facts.sharing import (
     SharedWrite,
     StaleRead,
 )
-from flake8_tensorcopy.engine.facts.snapshots import StaleSnapshot
+from flake8_tensorcopy.engine.facts.snapshots import ModuleAlias, SharedOptimizerState, StaleSnapshot
+from flake8_tensorcopy.engine.facts.updates import Exhausted, GradientWrite, LostUpdate, StaleGradient
 
 __all__ = [
     "AccumulatedItem",
     "CloneDetach",
     "DeadRebinding",
     "DroppedResult",
+    "Exhausted",
     "Fact",
+    "GradientWrite",
     "HostScalar",
     "JoinedWrite",
     "LeafRebound",
+    "LostUpdate",
     "LostWrite",
+    "ModuleAlias",
     "OverlappingWrite",
     "PointerTest",
     "ReboundData",
+    "SharedOptimizerState",
     "SharedWrite",
+    "StaleGradient",
     "StaleRead",
     "StaleSnapshot",
 ]
