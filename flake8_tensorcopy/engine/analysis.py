@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from flake8_tensorcopy.engine import generators
+from flake8_tensorcopy.engine import generators, snapshots
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.source import (
@@ -21,6 +21,7 @@ from flake8_tensorcopy.engine.source import (
     HOST,
     INPLACE_MODULE,
     KEPT_ITEMS,
+    LOADS_STATE,
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
@@ -51,6 +52,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
     "Exhausted": (KEPT_ITEMS,),
+    "SharedOptimizerState": (STATE_DICT | LOADS_STATE,),
 }
 
 
@@ -62,7 +64,10 @@ class Judge(NamedTuple):
     facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
 
 
-_JUDGES: tuple[Judge, ...] = (Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),)
+_JUDGES: tuple[Judge, ...] = (
+    Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
+    Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
+)
 
 
 @dataclass(slots=True)

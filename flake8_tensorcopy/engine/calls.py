@@ -7,7 +7,7 @@ import sys
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.containers import container_method
+from flake8_tensorcopy.engine.containers import container_method, shallow_copy
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     evaluate,
@@ -35,6 +35,7 @@ from flake8_tensorcopy.engine.modules import (
 )
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
 from flake8_tensorcopy.engine.values import (
@@ -149,6 +150,9 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name in ("torch.nn.ModuleList", "torch.nn.ParameterList") and args.values:
         value = args.values[0]
         if value.obj is not None and value.obj.kind == "list":
+            if value.obj.made == "generator":
+                run.use_iterated(value, args.nodes[0])
+                return shallow_copy(run, node, value, name)
             return value
         return fresh(run, node, "list", name)
     if name == "torch.nn.Sequential":
@@ -218,6 +222,11 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             return call_evaluated(run, node, stored, args, func)
     if ref.kind == "module" and name in ("__call__", "forward"):
         return call_evaluated(run, node, one, args, func)
+    if name in ("state_dict", "load_state_dict") and is_optimizer(obj):
+        args.use(run)
+        state = optimizer_method(run, node, ref, name, args.values)
+        if state is not None or obj.kind == "optimizer":
+            return state or UNKNOWN
     if ref.kind == "module" or (ref.kind in ("unknown", "instance") and name in library.MODULE_METHODS):
         known = module_method(run, node, one, name, args)
         if known is not None:
@@ -228,6 +237,10 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             step(run, node, one, run.short(func.value))
         return UNKNOWN
     if name == "step" and obj.kind in ("unknown", "instance"):
+        if obj in run.zeroed:
+            step(run, node, one, run.short(func.value))
+        else:
+            stepped(run, obj, node)
         for _, value in args.all():
             if value.obj is not None and value.obj.kind == "optimizer":
                 step(run, node, value, run.short(func.value))
@@ -324,11 +337,22 @@ def _call_function(
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
     spent_by_function(run, node, done, values, args)
+    if done.loads or done.stepped:
+        optimizers_of_call(run, node, done, given_to(done, values, args))
     if done.yields and not done.returned:
         result = Value((Ref(Obj("iter", "fresh", node, made="generator")),))
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result
+
+
+def given_to(done: Run, values: list[Value], args: Args) -> dict[int, Value]:
+    """What each parameter of a function gets, by its position."""
+    given = dict(enumerate(values[:1] if args.spread else values))
+    for position, param in enumerate(done.params):
+        if param.key in args.keywords:
+            given[position] = args.keywords[param.key][1]
+    return given
 
 
 def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:

@@ -105,6 +105,7 @@ def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:
     for ref in value.refs:
         made.kind = ref.obj.kind if ref.obj.kind in CONTAINERS else made.kind
         made.data = ref.obj.data if ref.obj.data in ("state", "tensors") else None
+        made.operands = (ref.obj,)
         for slot, held in run.now.fields(ref.obj).items():
             refs = []
             for inner in held.refs:

@@ -56,9 +56,7 @@ def spend(run: Run, value: Value, node: ast.AST) -> None:
             continue
         used = Write(node, run.stmt, obj.made, "spent", ref, state.arms | ref.arms, run.loop)
         used.tick = run.count()
-        supply = run.supplies.get(obj)
-        if supply is None:
-            supply = run.supplies[obj] = Obj("unknown", "fresh", key="supply")
+        supply = run.token(obj)
         before = [
             one
             for one in sorted(state.written(supply), key=_tick)

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.snapshots import stepped
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -60,6 +61,8 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     `a.model` and not `b.model`.
     """
     obj = optimizer.obj
+    if obj is not None:
+        stepped(run, obj, node)
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
     if not (isinstance(known, list) and known):
         owners = _owners(obj)
@@ -157,6 +160,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
             obj.refuted = True
+            if name == "zero_grad":
+                run.zeroed.add(obj)
             args.use(run)
             return one
         return None

@@ -32,6 +32,7 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.generators import Spent
+    from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.summaries import Summary
 
@@ -99,8 +100,11 @@ class Run:
         self.log: list[Write] = []
         self.backwards: list[Backward] = []
         self.modules: dict[Obj, None] = {}
-        self.supplies: dict[Obj, Obj] = {}  # what stands for the items left in an iterator
         self.yields = False
+        self.tokens: dict[Obj, Obj] = {}
+        self.loads: list[Loaded] = []
+        self.zeroed: set[Obj] = set()  # what `zero_grad()` was called on: if it steps, it is an optimizer
+        self.stepped: list[Stepped] = []
         self.spent: list[Spent] = []
         self.spent_twice: dict[Obj, tuple[ast.AST, ast.AST]] = {}
         self.leaves_early = False  # the loop that begins may stop before the end
@@ -199,6 +203,13 @@ class Run:
             self.now.set_field(obj, key, found)
         return found
 
+    def token(self, obj: Obj) -> Obj:
+        """What stands for something of an object that is no tensor: the items left in an iterator, a state."""
+        known = self.tokens.get(obj)
+        if known is None:
+            known = self.tokens[obj] = Obj("unknown", "fresh")
+        return known
+
     # ----- evidence
 
     def note(self, value: Value, level: int) -> None:
@@ -278,6 +289,8 @@ class Run:
             if obj.kind == "iter" and isinstance(obj.data, tuple):
                 kind, parts = obj.data
                 for part_node, part in parts:
+                    if ref.arms:
+                        part = Value(tuple(one.under(ref.arms) for one in part.refs), part.kind, part.const)
                     if kind in ("items", "values"):
                         self.use_deep(part, node, "iterate")
                     elif kind not in ("keys", "range"):

@@ -262,7 +262,7 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         cls=was.cls,
         data=was.data if isinstance(was.data, str) or was.kind in ("module", "instance") else None,
     )
-    if one_shot(was):
+    if one_shot(was) or was.made == "optimizer.state_dict":
         made.kind, made.made = was.kind, was.made
     if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
