@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.source import (
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
+    PARAMETERS,
     REPLACED,
     SHARE,
     STATE_DICT,
@@ -43,7 +44,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "AccumulatedItem": (WRITE | SHARE,),
     "ReboundData": (ATTR_STORE | DETACH,),
     "PointerTest": (DATA_PTR,),
-    "StaleSnapshot": (STATE_DICT,),
+    "StaleSnapshot": (STATE_DICT, KEPT_ITEMS | PARAMETERS),
     "LostWrite": (LOST, STATE_DICT | WRITE),
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),
@@ -66,6 +67,7 @@ class Judge(NamedTuple):
 
 _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
+    Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
     Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
 )
 

@@ -680,7 +680,8 @@ def _fresh_part(run: Run, node: ast.AST, value: Value) -> Value:
     """An element of a list of live parameters is one parameter, not all of them."""
     refs = []
     for ref in value.refs:
-        if ref.chain and ref.chain[-1].kind == "snapshot" and ref.chain[-1].op == "parameters":
+        held = [link for link in ref.chain if link.kind == "snapshot" and link.op == "parameters"]
+        if held and not any(link.op == "parameter" for link in ref.chain):
             ref = ref.derive(Link(VIEW, "parameter", node, key=("parameter", node, run.loop)))
         refs.append(ref)
     return Value(tuple(refs), value.kind)

@@ -7,15 +7,145 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState
-from flake8_tensorcopy.engine.values import Obj, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot
+from flake8_tensorcopy.engine.source import KEPT_ITEMS, Class, Function
+from flake8_tensorcopy.engine.values import SNAPSHOT, Link, Obj, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
-    from flake8_tensorcopy.engine.run import Run
-    from flake8_tensorcopy.engine.source import Class, Function
+    from flake8_tensorcopy.engine.run import Run, Use
 
 STATE = "optimizer.state_dict"
+
+
+# ----- the parameters of a module
+
+
+def hold_parameters(run: Run, node: ast.AST, made: Obj) -> None:
+    """`[p.detach() for p in m.parameters()]`: what the new list (or dict) holds moves with the module."""
+    held = run.now.fields(made).get("[*]")
+    if held is None or not held.refs or not all(_one_of_all(ref.obj) for ref in held.refs):
+        return
+    refs = []
+    for ref in held.refs:
+        module = ref.obj.parent
+        assert module is not None
+        chain = (Link(SNAPSHOT, "parameters", node), *ref.chain)
+        refs.append(Ref(module, chain, ref.place, run.now.written(module), ref.arms))
+    made.data = None
+    run.now.set_field(made, "[*]", Value(tuple(refs), held.kind))
+
+
+def _one_of_all(obj: Obj) -> bool:
+    """Whether an object stands for each parameter of a module in its turn."""
+    return obj.param and obj.slot[-2:] in (")]", "y]") and obj.parent is not None
+
+
+def intended(use: Use, uses: list[Use], write: Write) -> tuple[bool, bool]:
+    """Whether the reader of parameters meets those of now in one statement, and whether its name says that it keeps
+    values; a list of parameters is a handle otherwise."""
+    ref = use.ref
+    compared = use.role in (*_MEETS, "item") and any(
+        other.role in _MEETS and _live(other.ref, ref.obj, write) for other in uses if other is not use
+    )
+    assert ref.place is not None
+    words = _words(ref.place.root)
+    kept = not _KEPT.isdisjoint(words) and _KEPT.isdisjoint(_words(ref.obj.key))
+    return compared, kept
+
+
+_MEETS = frozenset({"difference", "iterate", "operand"})
+_KEPT = frozenset(
+    "old prev previous orig original saved best before backup initial init snapshot start anchor reference frozen copy "
+    "theta0".split()
+)
+
+
+def _words(name: str) -> list[str]:
+    return name.lower().replace(".", "_").replace("[", "_").split("_")
+
+
+def _live(ref: Ref, module: Obj, write: Write) -> bool:
+    """Whether a reference is to the parameters of the module as they are after the write."""
+    if ref.obj is not module and ref.obj.parent is not module:
+        return False
+    return write in ref.seen or not any(link.kind == SNAPSHOT for link in ref.chain)
+
+
+def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """One method keeps the live parameters on the object, another one compares them with those of now."""
+    for method in cls.methods.values():
+        run = module.run_of(method) if method.features & KEPT_ITEMS and not method.static else None
+        if run is None or run.state is None or not run.params:
+            continue
+        fields = run.state.fields(run.params[0])
+        for key, value in fields.items():
+            held = run.state.fields(value.obj).get("[*]") if value.obj is not None else None
+            ref = held.refs[0] if held is not None and len(held.refs) == 1 else None
+            link = next((one for one in ref.chain if one.op == "parameters"), None) if ref is not None else None
+            if ref is None or link is None or link.kind != SNAPSHOT:
+                continue
+            slot = ref.obj.slot if ref.obj.parent is run.params[0] else ""
+            slot = slot or next((name for name, one in fields.items() if one.obj is ref.obj), "")
+            if not slot or slot == key:
+                continue
+            for other in cls.methods.values():
+                read = _compares(other, key[1:], slot[1:]) if other is not method else None
+                if read is not None:
+                    yield (
+                        method,
+                        StaleSnapshot(
+                            site=link.node,
+                            reader=f"self{key}",
+                            module=f"self{slot}",
+                            call="parameters",
+                            changed=read,
+                            change="training",
+                            read=read,
+                            copies=tuple(one.op for one in ref.chain if one is not link and one.op != "="),
+                            stored=True,
+                            role="difference",
+                            method=other.name,
+                            compared=True,
+                        ),
+                    )
+                    break
+
+
+def _compares(method: Function, kept: str, module: str) -> ast.stmt | None:
+    """The statement that takes `self.kept` and `self.module.parameters()` together, to compare them or to copy back."""
+    if isinstance(method.node, ast.Module):
+        return None
+    for node in ast.walk(method.node):
+        if not isinstance(node, (ast.For, ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
+            continue
+        inside = list(ast.walk(node))
+        if any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) for one in inside):
+            continue
+        reads = any(_own(one, kept) for one in inside)
+        now = any(
+            isinstance(one, ast.Call)
+            and isinstance(one.func, ast.Attribute)
+            and one.func.attr in ("parameters", "named_parameters")
+            and _own(one.func.value, module)
+            for one in inside
+        )
+        if reads and now and any(_is_comparison(one) for one in inside):
+            return node
+    return None
+
+
+def _own(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == name and getattr(node.value, "id", "") == "self"
+
+
+def _is_comparison(node: ast.AST) -> bool:
+    match node:
+        case ast.BinOp(op=ast.Sub()):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name in ("copy_", "dist", "sub") or library.compares(name)
+    return False
 
 
 # ----- the state of an optimizer

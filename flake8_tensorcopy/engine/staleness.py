@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
+from flake8_tensorcopy.engine.snapshots import intended
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -99,7 +100,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     assert place is not None
     snapshot = next((link for link in ref.chain if link.kind == SNAPSHOT), None)
     if snapshot is not None:
-        _stale_snapshot(run, use, write, snapshot)
+        _stale_snapshot(run, use, write, snapshot, uses)
         return
     if write.how in ("training", "part") or writer is None or ref.obj.moved:
         return
@@ -182,7 +183,7 @@ def _whichever(run: Run, use: Use, write: Write) -> bool:
     return True
 
 
-def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link) -> None:
+def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list[Use]) -> None:
     ref = use.ref
     place = ref.place
     assert place is not None
@@ -190,7 +191,14 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link) -> None:
         return
     if any(link.kind == SNAPSHOT for link in write.ref.chain):
         return
-    copies = tuple(link.op for link in ref.chain if link is not snapshot and link.op != "=")
+    if write.op == ".data =" and any(link.kind == DETACH for link in ref.chain):
+        return  # the parameter has another storage now: what was taken from it stays
+    copies = tuple(
+        link.op for link in ref.chain if link is not snapshot and link.op not in ("=", "parameter", "iteration")
+    )
+    compared = kept = False
+    if snapshot.op == "parameters":
+        compared, kept = intended(use, uses, write)
     run.fact(
         StaleSnapshot(
             site=place.node or snapshot.node,
@@ -203,7 +211,10 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link) -> None:
             copies=copies,
             stored=place.origin == "store",
             role=use.role,
-        )
+            compared=compared,
+            kept=kept,
+        ),
+        strength=(compared, kept),
     )
 
 
