@@ -53,6 +53,8 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
     "Exhausted": (KEPT_ITEMS,),
+    "StaleGradient": (GRAD | SHARE,),
+    "GradientWrite": (GRAD | WRITE,),
     "SharedOptimizerState": (STATE_DICT | LOADS_STATE,),
 }
 

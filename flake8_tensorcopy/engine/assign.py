@@ -24,6 +24,7 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.gradients import clear
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.operations import unpacked_part
@@ -181,6 +182,9 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
     for ref in base.refs:
         obj = ref.obj
         if obj.kind == "tensor" and target.attr != "grad":
+            continue
+        if target.attr == "grad" and value.kind == "none" and not value.refs:
+            clear(run, obj)
             continue
         key = "." + target.attr
         run.rebinds.append((obj, key))

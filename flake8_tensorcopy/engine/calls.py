@@ -24,6 +24,7 @@ from flake8_tensorcopy.engine.functions import (
     numpy_call,
 )
 from flake8_tensorcopy.engine.generators import spent_by_call, spent_by_function
+from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_grad
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -88,7 +89,9 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
     """A call of which nothing is known: its arguments are read; what it returns may be anything."""
     role = "difference" if library.compares(name) else "argument"
     args.use(run, role)
-    spent_by_call(run, is_imported(run, node.func) or name, args)
+    qualified = is_imported(run, node.func) or name
+    spent_by_call(run, qualified, args)
+    clipped(run, node, qualified)
     pointer_assertion(run, node, name, args)
     trains(run, node, name, args, None)
     for _, value in args.all():
@@ -181,6 +184,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     run.method_calls[node] = (base, name)
     if name == "backward":
         backward(run, node, base, args)
+    elif name == "zero_grad":
+        zero_grad(run, node, args)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)
@@ -313,7 +318,10 @@ def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) ->
     if obj.kind == "unknown":
         obj.refuted = True
         run.modules[obj] = None
-    return unknown_call(run, node, args, run.text(func).rsplit(".", 1)[-1])
+    result = unknown_call(run, node, args, run.text(func).rsplit(".", 1)[-1])
+    for made in result.refs:
+        made.obj.operands = (obj, *made.obj.operands)
+    return result
 
 
 def local_call(run: Run, node: ast.Call, function: Function) -> Value:
@@ -337,8 +345,10 @@ def _call_function(
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
     spent_by_function(run, node, done, values, args)
-    if done.loads or done.stepped:
-        optimizers_of_call(run, node, done, given_to(done, values, args))
+    if done.loads or done.stepped or done.backwards:
+        given = given_to(done, values, args)
+        optimizers_of_call(run, node, done, given)
+        backward_in_call(run, node, done, given)
     if done.yields and not done.returned:
         result = Value((Ref(Obj("iter", "fresh", node, made="generator")),))
     if not any(write.how == "training" for write in done.log):

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
     fresh,
 )
 from flake8_tensorcopy.engine.generators import spent_by_call
+from flake8_tensorcopy.engine.gradients import grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
@@ -176,7 +177,10 @@ def _variable(run: Run, node: ast.Call, args: Args) -> Value:
 def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
     spent_by_call(run, "torch.autograd.grad", args)
-    return fresh(run, node, "list", "autograd.grad", data="tensors")
+    result = fresh(run, node, "list", "autograd.grad", data="tensors")
+    if len(args.values) > 1 and not args.spread:
+        grad_call(run, result.refs[0].obj, args.values[0], args.values[1])
+    return result
 
 
 def _shared_array(run: Run, node: ast.Call, args: Args) -> Value:

@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.facts import (
     DroppedResult,
     LostWrite,
 )
+from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle
@@ -167,6 +168,7 @@ def finish_run(run: Run) -> None:
     settle(
         run,
     )
+    settle_writes(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -32,6 +32,7 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.generators import Spent
+    from flake8_tensorcopy.engine.gradients import Met, Touched
     from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.summaries import Summary
@@ -103,6 +104,11 @@ class Run:
         self.yields = False
         self.tokens: dict[Obj, Obj] = {}
         self.loads: list[Loaded] = []
+        self.gradients: dict[Obj, None] = {}  # what `.grad` was found to hold
+        self.grad_calls: dict[Obj, tuple[Obj, dict[str, Obj]]] = {}
+        self.touched: list[Touched] = []
+        self.met: list[Met] = []
+        self.clears = False  # lets go of gradients
         self.zeroed: set[Obj] = set()  # what `zero_grad()` was called on: if it steps, it is an optimizer
         self.stepped: list[Stepped] = []
         self.spent: list[Spent] = []
@@ -201,6 +207,8 @@ class Run:
         if found is None:
             found = self.entry_field(self.now, obj, key)
             self.now.set_field(obj, key, found)
+            if key == ".grad":
+                self.gradients.update((held.obj, None) for held in found.refs if held.obj.parent is obj)
         return found
 
     def token(self, obj: Obj) -> Obj:

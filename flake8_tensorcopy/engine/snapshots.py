@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot
 from flake8_tensorcopy.engine.source import KEPT_ITEMS, Class, Function
-from flake8_tensorcopy.engine.values import SNAPSHOT, Link, Obj, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.values import SNAPSHOT, Arm, Link, Obj, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
@@ -164,6 +164,8 @@ class Stepped(NamedTuple):
 
     obj: Obj
     node: ast.AST
+    tick: int
+    arms: frozenset[Arm]
 
 
 def is_optimizer(obj: Obj) -> bool:
@@ -218,7 +220,7 @@ def _load(run: Run, node: ast.Call, obj: Obj, other: Obj) -> None:
 
 def stepped(run: Run, optimizer: Obj, node: ast.AST) -> None:
     """The optimizer goes on: whoever has loaded its live state goes along."""
-    run.stepped.append(Stepped(optimizer, node))
+    run.stepped.append(Stepped(optimizer, node, run.count(), run.now.arms))
     known = run.tokens.get(optimizer)
     if known is None:
         return

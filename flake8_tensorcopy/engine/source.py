@@ -181,9 +181,12 @@ def _spread_writes(functions: list[Function]) -> None:
         if not changed:
             break
     givers = {function.name for function in functions if function.generates}
+    graders = {function.name for function in functions if function.features & GRAD and "backward" in function.calls}
     for function in functions:
         if not givers.isdisjoint(function.calls):
             function.features |= KEPT_ITEMS
+        if not graders.isdisjoint(function.calls):
+            function.features |= GRAD
 
 
 def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.snapshots import intended
@@ -60,6 +61,8 @@ def finish(run: Run) -> None:
     if not uses:
         return
     run.uses = []
+    if run.touched:
+        note_reads(run, uses)
     state = run.state
     if state is None:
         return
@@ -102,7 +105,9 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     if snapshot is not None:
         _stale_snapshot(run, use, write, snapshot, uses)
         return
-    if write.how in ("training", "part") or writer is None or ref.obj.moved:
+    if stale_gradient(run, use, write, uses):
+        return
+    if write.how in ("training", "part", "gradient") or writer is None or ref.obj.moved:
         return
     if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
         return

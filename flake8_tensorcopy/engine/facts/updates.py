@@ -44,6 +44,7 @@ class GradientWrite(Fact):
     bound: ast.AST | None
     needed: ast.AST  # the step, the return, the read of the other result
     by: str  # step, return, sibling
+    certain: bool  # the other result surely has the same storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
