@@ -343,12 +343,11 @@ def _call_function(
                     may_change(run, ref.obj)
         operands = tuple(ref.obj for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
+    given = given_to(done, values, args)
+    backward_in_call(run, node, done, given)
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
     spent_by_function(run, node, done, values, args)
-    if done.loads or done.stepped or done.backwards:
-        given = given_to(done, values, args)
-        optimizers_of_call(run, node, done, given)
-        backward_in_call(run, node, done, given)
+    optimizers_of_call(run, node, done, given)
     if done.yields and not done.returned:
         result = Value((Ref(Obj("iter", "fresh", node, made="generator")),))
     if not any(write.how == "training" for write in done.log):

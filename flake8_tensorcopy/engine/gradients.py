@@ -198,7 +198,7 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
         StaleGradient(
             site=place.node,
             reader=place.root or "what is kept here",
-            gradient=ref.obj.key,
+            gradient=ref.obj.key if ref.obj.parent.key else ".grad",
             changed=write.node,
             change=write.op,
             kind=kind,
