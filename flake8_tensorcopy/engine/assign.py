@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.duplicates import indexed_update
 from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     array_like,
@@ -462,6 +463,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
             write_to(run, node, Value((ref,)), op, "augmented", run.text(target), whole=base, part=link)
             if ref.place is None:
                 lost_write(run, node, Value((ref,)), op)
+        indexed_update(run, node, target, op, node.value, base)
         return
     if isinstance(target, ast.Attribute):
         base = evaluate(run, target.value)

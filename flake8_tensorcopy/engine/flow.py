@@ -8,6 +8,7 @@ from typing import Any
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.assign import assign, augmented_assignment, bind_target, swap
+from flake8_tensorcopy.engine.duplicates import assigned_update
 from flake8_tensorcopy.engine.evaluate import (
     arm_of,
     element_of,
@@ -171,6 +172,7 @@ def _assign(run: Run, node: ast.Assign) -> None:
                 assign(run, one, held, item)
             return
     value = evaluate(run, node.value)
+    assigned_update(run, node)
     for target in node.targets:
         assign(run, target, value, node.value)
 
