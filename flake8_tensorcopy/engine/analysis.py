@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from flake8_tensorcopy.engine import generators, snapshots
+from flake8_tensorcopy.engine import aliases, generators, snapshots
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.source import (
@@ -26,6 +26,7 @@ from flake8_tensorcopy.engine.source import (
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
+    MODULE_ALIAS,
     PARAMETERS,
     REPLACED,
     SHARE,
@@ -55,6 +56,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "CloneDetach": (CLONE | DETACH,),
     "Exhausted": (KEPT_ITEMS,),
     "LostUpdate": (INDEX_ADD,),
+    "ModuleAlias": (MODULE_ALIAS,),
     "StaleGradient": (GRAD | SHARE,),
     "GradientWrite": (GRAD | WRITE,),
     "SharedOptimizerState": (STATE_DICT | LOADS_STATE,),
@@ -70,6 +72,7 @@ class Judge(NamedTuple):
 
 
 _JUDGES: tuple[Judge, ...] = (
+    Judge(frozenset({"ModuleAlias"}), (MODULE_ALIAS,), aliases.aliases_on_self),
     Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
     Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
     Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),

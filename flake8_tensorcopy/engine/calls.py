@@ -6,6 +6,7 @@ import ast
 import sys
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.aliases import module_used
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.containers import container_method, shallow_copy
 from flake8_tensorcopy.engine.evaluate import (
@@ -298,6 +299,8 @@ def call_evaluated(run: Run, node: ast.Call, value: Value, args: Args, func: ast
 
 def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) -> Value:
     obj = ref.obj
+    if obj.kind in ("module", "unknown"):
+        module_used(run, ref, node, called=True)
     if obj.kind == "module":
         run.modules[obj] = None
         if isinstance(obj.data, Class):

@@ -52,7 +52,7 @@ def indexed_update(run: Run, node: ast.stmt, target: ast.Subscript, op: str, add
     made, source = found[0]
     run.fact(
         LostUpdate(
-            site=node, target=run.short(target.value), index=run.short(target.slice), op=op, made=made, source=source
+            site=node, target=run.short(target.value), index=run.short(target)[len(run.short(target.value)) + 1 : -1], op=op, made=made, source=source
         )
     )
 
@@ -107,7 +107,7 @@ def _ref_repeats(run: Run, ref: Ref, steps: int) -> tuple[str, ast.AST | None] |
         return None
     parts = [link.key for link in links if link.key is not None]
     second = obj.made in _PAIRS and len(parts) == 1 and parts[0] == Index(("1",))
-    if parts and not second and not all(isinstance(key, Index) and key.slices_only for key in parts):
+    if parts and not second and not all(isinstance(key, Index) and ":" in key.items[0] for key in parts):
         return None
     flat = any(link.op in _FLAT for link in links)
     cast = any(link.op in ("long", "int") or link.dtype.startswith("int") for link in links)

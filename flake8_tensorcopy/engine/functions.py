@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.aliases import shallow
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
 from flake8_tensorcopy.engine.evaluate import (
@@ -126,7 +127,7 @@ def _copy(run: Run, node: ast.Call, args: Args) -> Value:
     if obj is not None and obj.kind == "tensor":
         return Value(tuple(ref.derive(Link(VIEW, "copy.copy", node)) for ref in value.refs))
     args.use(run)
-    return fresh(run, node, "unknown", "copy")
+    return shallow(run, node, value) or fresh(run, node, "unknown", "copy")
 
 
 def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:

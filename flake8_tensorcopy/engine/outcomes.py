@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.aliases import settle_copies
 from flake8_tensorcopy.engine.evaluate import (
     evaluate,
 )
@@ -169,6 +170,7 @@ def finish_run(run: Run) -> None:
         run,
     )
     settle_writes(run)
+    settle_copies(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

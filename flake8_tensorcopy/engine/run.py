@@ -30,6 +30,7 @@ from flake8_tensorcopy.engine.values import (
 )
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.aliases import Used
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.generators import Spent
     from flake8_tensorcopy.engine.gradients import Met, Touched
@@ -104,6 +105,9 @@ class Run:
         self.yields = False
         self.tokens: dict[Obj, Obj] = {}
         self.loads: list[Loaded] = []
+        self.used: list[Used] = []
+        self.asked: set[Obj] = set()  # what a method was called on that only modules have
+        self.shallow: list[tuple[Obj, Obj, int]] = []  # copies by `copy.copy`, of what, and when
         self.gradients: dict[Obj, None] = {}  # what `.grad` was found to hold
         self.grad_calls: dict[Obj, tuple[Obj, dict[str, Obj]]] = {}
         self.touched: list[Touched] = []

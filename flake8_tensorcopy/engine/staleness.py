@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.aliases import alias_read
 from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
@@ -107,6 +108,8 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         return
     if stale_gradient(run, use, write, uses):
         return
+    if write.how == "training" and use.role not in ("test", "logged"):
+        alias_read(run, ref, write, use.node)
     if write.how in ("training", "part", "gradient") or writer is None or ref.obj.moved:
         return
     if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
