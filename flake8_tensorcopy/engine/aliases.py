@@ -87,9 +87,11 @@ def _trains_by(write: Write) -> bool:
 
 
 def _alone(run: Run, place: Place, obj: Obj) -> bool:
-    """Whether the name stands for nothing but this module: no copy of it on another path."""
+    """Whether the name stands for nothing but this module: no copy of it on another path, no later binding."""
     held = run.now.env.get(place.root) if place.origin == "name" else None
-    return held is None or all(ref.obj is obj for ref in held.refs)
+    return held is None or all(
+        ref.obj is obj and (ref.place is None or len(ref.place.loop) <= len(place.loop)) for ref in held.refs
+    )
 
 
 def _taken_from(run: Run, obj: Obj, place: Place) -> Place | None:
@@ -143,7 +145,7 @@ def settle_copies(run: Run) -> None:
         for one, other in ((made, source), (source, made)):
             write = next((w for w in run.log if _trained(w, one) and w.tick > tick), None)
             outside = other.owner != "fresh" or other in returned
-            if write is not None and (outside or any(use.obj is other and use.tick > tick for use in run.used)):
+            if write is not None and (outside or any(use.obj is other and use.tick > write.tick for use in run.used)):
                 assert made.node is not None
                 run.fact(
                     ModuleAlias(

@@ -213,6 +213,8 @@ def _super_call(run: Run, node: ast.Call, args: Args, name: str) -> Value:
 def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, func: ast.Attribute) -> Value:
     obj = ref.obj
     one = Value((ref,))
+    if obj.kind in ("module", "unknown") and name not in library.MODULE_SELF:
+        module_used(run, ref, node, called=name not in library.MODULE_METHODS)
     if isinstance(obj.data, Class) and obj.kind in ("module", "instance", "class"):
         method = run.module.method(obj.data, name)
         if method is not None:

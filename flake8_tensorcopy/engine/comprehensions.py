@@ -60,8 +60,7 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
             held = run.now.fields(made)["[*]"]
             run.now.set_field(made, "[*]", Value(tuple(all_rows(run, ref) for ref in held.refs), held.kind))
             made.exact = len(node.generators) == 1 and not node.generators[0].ifs
-    if not isinstance(node, ast.GeneratorExp):
-        hold_parameters(run, node, result.refs[0].obj)
+    hold_parameters(run, node, result.refs[0].obj)
     run.loop = outer
     _restore_names(run, node, saved, versions)
     return result

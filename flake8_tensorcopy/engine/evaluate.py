@@ -141,6 +141,8 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
     elif obj.kind in CONTAINERS:
         slot = {"values": "[0]", "indices": "[1]"}.get(attr, "")
         return run.now.fields(obj).get(slot, UNKNOWN)
+    if obj.kind in ("module", "unknown") and obj in run.now.writes:
+        run.module_used(ref, node, called=False)
     value = run.field(obj, "." + attr)
     for held in value.refs:
         if held.place is not None:

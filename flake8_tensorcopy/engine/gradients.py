@@ -19,7 +19,7 @@ _KEPT = frozenset(
 )
 # Functions that say that they change the gradients.
 _DELIBERATE = re.compile(
-    r"clip|clamp|normali|scal|mask|zero|hook|project|noise|sync|averag|reduce|process|modif|appl|step|updat|_$|optimi"
+    r"clip|clamp|normali|scal|mask|zero|hook|project|noise|sync|averag|reduce|process|modif|_$|^(step|update|apply)"
 )
 # Where what goes in and what comes out have one gradient.
 _PASSES_ON = frozenset("+ - add sub sum view reshape flatten clone expand squeeze unsqueeze".split())
@@ -197,7 +197,7 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
     run.fact(
         StaleGradient(
             site=place.node,
-            reader=place.root or "what is kept here",
+            reader=(place.name if place.origin == "attribute" else place.root) or "what is kept here",
             gradient=ref.obj.key if ref.obj.parent.key else ".grad",
             changed=write.node,
             change=write.op,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library, ops
-from flake8_tensorcopy.engine.aliases import module_used
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
@@ -135,8 +134,6 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
     ref = one.refs[0]
     obj = ref.obj
     run.asked.add(obj)
-    if name in ("state_dict", "load_state_dict", "parameters", "named_parameters"):
-        module_used(run, ref, node, called=False)
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return registered(run, node, one, args)
     if name == "state_dict" and not library.says_optimizer(obj.key):

@@ -332,6 +332,11 @@ class Run:
         if edit is not None and edit[2] is not self.stmt:
             self.loaded.add(obj)
 
+    def module_used(self, ref: Ref, node: ast.AST, called: bool) -> None:
+        from flake8_tensorcopy.engine.aliases import module_used
+
+        module_used(self, ref, node, called)
+
     def narrowed_on_host(self, value: Value, node: ast.AST, used: str) -> None:
         from flake8_tensorcopy.engine.host import narrowed_on_host
 

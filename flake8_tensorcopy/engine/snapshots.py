@@ -46,7 +46,7 @@ def intended(use: Use, uses: list[Use], write: Write) -> tuple[bool, bool]:
     values; a list of parameters is a handle otherwise."""
     ref = use.ref
     compared = use.role in (*_MEETS, "item") and any(
-        other.role in _MEETS and _live(other.ref, ref.obj, write) for other in uses if other is not use
+        other.role in (*_MEETS, "receiver") and _live(other.ref, ref.obj, write) for other in uses if other is not use
     )
     assert ref.place is not None
     words = _words(ref.place.root)
@@ -238,7 +238,10 @@ def stepped(run: Run, optimizer: Obj, node: ast.AST) -> None:
 def optimizers_of_call(run: Run, node: ast.Call, done: Run, given: dict[int, Value]) -> None:
     """What a function of this file does with the optimizers that it is given."""
     index = {obj: position for position, obj in enumerate(done.params)}
+    me = done.params[0] if done.function.cls is not None and done.params else None
     for load in done.loads:
+        if me is not None and _attribute(load.other, me):
+            continue  # that is said of the class
         one, other = (_found(run, obj, index, given) for obj in (load.one, load.other))
         if one is not None and other is not None and one is not other and _has_state(run, other):
             _load(run, node, one, other)
@@ -266,6 +269,15 @@ def _found(run: Run, obj: Obj, index: dict[Obj, int], given: dict[int, Value]) -
     return value.obj if value is not None else None
 
 
+def _attribute(obj: Obj, me: Obj) -> str:
+    """The attribute of the object through which something is reached, or nothing."""
+    for _ in range(4):
+        if obj.parent is None or obj.parent is me:
+            break
+        obj = obj.parent
+    return obj.slot if obj.parent is me else ""
+
+
 def states_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     """One method loads the live state of an optimizer of the object, another one lets that optimizer step."""
     steps: dict[str, ast.AST] = {}
@@ -276,11 +288,10 @@ def states_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]
             continue
         me = run.params[0]
         for step in run.stepped:
-            if step.obj.parent is me:
-                steps.setdefault(step.obj.slot, step.node)
-        loads.extend((method, one.other.slot, one) for one in run.loads if one.other.parent is me)
+            steps.setdefault(_attribute(step.obj, me), step.node)
+        loads.extend((method, _attribute(one.other, me), one) for one in run.loads)
     for method, slot, load in loads:
-        if slot in steps:
+        if slot and slot in steps:
             fact = load.fact
             yield (
                 method,

@@ -182,7 +182,11 @@ def _spread_writes(functions: list[Function]) -> None:
             break
     givers = {function.name for function in functions if function.generates}
     graders = {function.name for function in functions if function.features & GRAD and "backward" in function.calls}
+    states = STATE_DICT | LOADS_STATE
+    loaders = {function.name for function in functions if function.features & states == states}
     for function in functions:
+        if not loaders.isdisjoint(function.calls):
+            function.features |= states
         if not givers.isdisjoint(function.calls):
             function.features |= KEPT_ITEMS
         if not graders.isdisjoint(function.calls):

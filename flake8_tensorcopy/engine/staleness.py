@@ -199,6 +199,8 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
         return
     if any(link.kind == SNAPSHOT for link in write.ref.chain):
         return
+    if snapshot.op == "parameters" and write.stmt is run.stmt:
+        return
     if write.op == ".data =" and any(link.kind == DETACH for link in ref.chain):
         return  # the parameter has another storage now: what was taken from it stays
     copies = tuple(
