@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 def check(facts: list[ModuleAlias], region: Region) -> Iterator[Finding]:
     for fact in facts:
         match fact.how:
-            case "=":
+            case "assignment":
                 why = "the assignment makes no copy"
             case "copy.copy":
                 why = "`copy.copy` shares every parameter"

@@ -73,7 +73,7 @@ def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
         other = _other_name(run, obj, place)
     if other is None or library.says_frozen(other.name) or obj.made == COPY:
         return
-    how = own[-1].op if own else "="
+    how = own[-1].op if own else "assignment"
     run.fact(
         ModuleAlias(
             site=site, name=place.name, module=other.name, how=how, trained=write.node, training=write.op, read=node
@@ -206,7 +206,7 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
                             site=site,
                             name=f"self{key}",
                             module=f"self{other}",
-                            how=COPY if ref.obj.made == COPY else own[-1] if own else "=",
+                            how=COPY if ref.obj.made == COPY else own[-1] if own else "assignment",
                             trained=found.effect.node,
                             training=found.effect.op,
                             read=None,

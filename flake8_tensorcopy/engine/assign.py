@@ -267,7 +267,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
         and any(link.kind == DETACH for link in ref.chain)
     ]
-    if shared and temp is not None and shared[0].obj is not temp:
+    if shared and temp is not None and shared[0].obj not in (temp, temp.parent):
         run.fact(
             ReboundData(
                 site=run.stmt or target,

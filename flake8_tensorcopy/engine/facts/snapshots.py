@@ -48,7 +48,7 @@ class ModuleAlias(Fact):
 
     name: str
     module: str  # the other name
-    how: str  # `=`, `to`, `copy.copy`
+    how: str  # assignment, `to`, `copy.copy`
     trained: ast.AST
     training: str
     read: ast.AST | None
