@@ -61,7 +61,8 @@ def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
     own = [link for link in ref.chain[: ref.held] if link.op != "="]
     if any(link.kind not in (ALIAS, MAYBE) for link in own) or not _alone(run, place, obj):
         return
-    if not library.says_frozen(place.name):
+    frozen = library.says_frozen(place.name)
+    if not (frozen or (run.now.grad is False and _moved(ref))):
         return
     site = place.node
     if site is None:
@@ -70,7 +71,8 @@ def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
             return
         site, other = taken.node, taken
     else:
-        other = _other_name(run, obj, place)
+        held = next((one for one in _others(run, obj, place) if frozen or _moved(one)), None)
+        other = held.place if held is not None else None
     if other is None or library.says_frozen(other.name) or obj.made == COPY:
         return
     how = own[-1].op if own else "assignment"
@@ -103,23 +105,27 @@ def _taken_from(run: Run, obj: Obj, place: Place) -> Place | None:
     return None
 
 
-def _other_name(run: Run, obj: Obj, place: Place) -> Place | None:
-    """Another binding that still holds the module."""
+def _moved(ref: Ref) -> bool:
+    """Whether a binding is to the result of a move, as if that were another module."""
+    return any(link.op in ("to", "cuda", "cpu") for link in ref.chain)
+
+
+def _others(run: Run, obj: Obj, place: Place) -> Iterator[Ref]:
+    """The other bindings that still hold the module."""
     for name, value in run.now.env.items():
         for ref in value.refs:
             if ref.obj is obj and name != place.root and len(value.refs) == 1 and ref.place is not None:
-                return ref.place
+                yield ref
     parent = obj.parent
     if parent is not None and obj.slot[:1] == ".":
         held = run.now.fields(parent).get(obj.slot)
         if (held is None or held.obj is obj) and obj.key != place.name:
-            return Place(obj.key, None)
+            yield Ref(obj, (), Place(obj.key, None))
     for fields in run.now.heap.values():
         for slot, value in fields.items():
             ref = value.refs[0] if len(value.refs) == 1 else None
             if ref is not None and ref.obj is obj and slot[:1] == "." and ref.place not in (None, place):
-                return ref.place
-    return None
+                yield ref
 
 
 # ----- shallow copies
@@ -239,7 +245,7 @@ def _apart(module: Module, cls: Class, run: Run, key: str, other: str, ref: Ref)
         return False
     if library.says_frozen(key) != library.says_frozen(other):
         return True
-    moved = any(link.op in ("to", "cuda", "cpu") for link in ref.chain) or ref.obj.made == COPY
+    moved = _moved(ref) or ref.obj.made == COPY
     if not moved or library.says_frozen(key):
         return False
     modes: dict[str, set[bool | None]] = {key: set(), other: set()}

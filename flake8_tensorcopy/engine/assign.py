@@ -199,6 +199,10 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         for item in held.refs:
             if not item.obj.key:
                 item.obj.key = name
+            for inside in run.now.fields(item.obj).values() if item.obj.made == "parameters" else ():
+                for one in inside.refs:
+                    if one.place is not None:
+                        one.place.root = name
         leaf_rebound(run, target, obj, before, value, source, name)
     if not base.refs:
         run.use(value, source, "store")

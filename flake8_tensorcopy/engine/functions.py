@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.evaluate import (
     fresh,
 )
 from flake8_tensorcopy.engine.generators import spent_by_call
-from flake8_tensorcopy.engine.gradients import grad_call
+from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
@@ -184,6 +184,13 @@ def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
     return result
 
 
+def _autograd_backward(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    held = [one for obj in args.objs() if obj.kind in CONTAINERS for one in run.now.fields(obj).values()]
+    accumulate(run, node, [*args.objs(), *(ref.obj for value in held for ref in value.refs)])
+    return NONE
+
+
 def _shared_array(run: Run, node: ast.Call, args: Args) -> Value:
     """`from_numpy`, `as_tensor`, `asarray`, `from_dlpack`: the memory of what is given."""
     value = args.values[0] if args.values else UNKNOWN
@@ -240,6 +247,7 @@ SPECIAL: dict[str, Special] = {
     "torch.FloatTensor": _legacy_tensor,
     "torch.nn.Parameter": _parameter,
     "torch.autograd.grad": _autograd_grad,
+    "torch.autograd.backward": _autograd_backward,
     "torch.set_grad_enabled": _set_grad_enabled,
     "torch.autograd.Variable": _variable,
     "torch.from_numpy": _shared_array,
@@ -248,7 +256,7 @@ SPECIAL: dict[str, Special] = {
     "torch.from_dlpack": _shared_array,
     "torch.utils.dlpack.from_dlpack": _shared_array,
     "collections.OrderedDict": listed,
-    "itertools.chain": iterator("zip"),
+    "itertools.chain": iterator("chain"),
     "tqdm.tqdm": iterator("iter"),
     "tqdm.auto.tqdm": iterator("iter"),
 }

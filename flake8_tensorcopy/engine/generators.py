@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.source import Class, Function
 
 ONE_SHOT = frozenset(
-    "parameters named_parameters buffers named_buffers filter map zip enumerate reversed generator".split()
+    "parameters named_parameters buffers named_buffers modules named_modules children named_children filter map zip "
+    "chain enumerate reversed generator".split()
 )
 # Calls outside the engine's own tables that go through what they are given.
 _CONSUMES = re.compile(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine.facts import GradientWrite, StaleGradient
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
-from flake8_tensorcopy.engine.values import ALIAS, DETACH, Obj, Place, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Obj, Place, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
@@ -19,7 +19,8 @@ _KEPT = frozenset(
 )
 # Functions that say that they change the gradients.
 _DELIBERATE = re.compile(
-    r"clip|clamp|normali|scal|mask|zero|hook|project|noise|sync|averag|reduce|process|modif|_$|^(step|update|apply)"
+    r"hook|_$|^_*(step|update|apply|(un|re)?scale|clip|clamp|normali[sz]e|mask|zero|project|add|noise|sync|average|reduce|"
+    r"all_?reduce|process|modify|sanitize|filter|perturb)(_|$|grad)"
 )
 # Where what goes in and what comes out have one gradient.
 _PASSES_ON = frozenset("+ - add sub sum view reshape flatten clone expand squeeze unsqueeze".split())
@@ -172,7 +173,7 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
     place = ref.place
     if not is_gradient(ref.obj) or place is None or place.node is None or use.role in ("bind", "test", "logged"):
         return False
-    if any(link.kind not in (ALIAS, DETACH) for link in ref.chain) or ref.obj.parent is None:
+    if any(link.kind not in (ALIAS, DETACH, VIEW) for link in ref.chain) or ref.obj.parent is None:
         return False
     if write.how not in ("gradient", "method", "augmented"):
         return False
@@ -181,7 +182,7 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
         return False  # through another name
     if write.op == "backward()":
         kind = "backward"
-    elif write.op == "zero_" or write.op.startswith("zero_grad"):
+    elif write.op in ("zero_", "fill_") or write.op.startswith("zero_grad"):
         kind = "zeroed"
     else:
         kind = "clipped"

@@ -45,7 +45,8 @@ EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 # Parts of a name that say: a model that is not trained along.
 _FROZEN = frozenset(
     "target frozen best old teacher ref reference ema copy prev previous backup saved snapshot original orig initial "
-    "lagged slow delayed averaged avg swa shadow anchor fixed before".split()
+    "lagged slow delayed averaged avg swa shadow anchor fixed before clone twin duplicate baseline checkpoint momentum "
+    "static stale past former kept untrained".split()
 )
 # Of these, the ones that name a model which others are made from.
 _FROZEN_SOURCE = frozenset("teacher frozen ref reference old anchor".split())

@@ -157,6 +157,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         if not own:
             train(run, node, obj, f"{obj.key or 'it'}.load_state_dict()")
         return UNKNOWN
+    if name in ("modules", "named_modules", "children", "named_children") and obj.kind == "module":
+        return Value((Ref(Obj("iter", "fresh", node, made=name)),))
     if obj.kind != "module":
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None

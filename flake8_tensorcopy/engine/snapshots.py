@@ -46,7 +46,9 @@ def intended(use: Use, uses: list[Use], write: Write) -> tuple[bool, bool]:
     values; a list of parameters is a handle otherwise."""
     ref = use.ref
     compared = use.role in (*_MEETS, "item") and any(
-        other.role in (*_MEETS, "receiver") and _live(other.ref, ref.obj, write) for other in uses if other is not use
+        other.role in (*_MEETS, "receiver") and ref.place not in other.ref.via and _live(other.ref, ref.obj, write)
+        for other in uses
+        if other is not use
     )
     assert ref.place is not None
     words = _words(ref.place.root)
@@ -67,7 +69,7 @@ def _words(name: str) -> list[str]:
 
 def _live(ref: Ref, module: Obj, write: Write) -> bool:
     """Whether a reference is to the parameters of the module as they are after the write."""
-    if ref.obj is not module and ref.obj.parent is not module:
+    if ref.obj is not module and not (ref.obj.parent is module and ref.obj.param):
         return False
     return write in ref.seen or not any(link.kind == SNAPSHOT for link in ref.chain)
 

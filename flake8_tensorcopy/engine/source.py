@@ -41,8 +41,10 @@ LOADS_STATE = 1 << 27  # `load_state_dict`
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
 _TRAINED = frozenset({"weight", "bias"})
-_PARAMETERS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
-_LAZY = frozenset({"filter", "map", "zip", "enumerate", "reversed"})
+_PARAMETERS = frozenset(
+    "parameters named_parameters buffers named_buffers modules named_modules children named_children".split()
+)
+_LAZY = frozenset({"filter", "map", "zip", "enumerate", "reversed", "chain"})
 _LISTS = frozenset({"list", "tuple", "dict", "set", "OrderedDict"})
 _MOVES = frozenset("to cuda cpu float double half eval train requires_grad_".split())
 
@@ -400,7 +402,7 @@ def _keeps(value: ast.expr | None, deep: int = 0) -> int:
             return KEPT_ITEMS
         case ast.Call(func=ast.Attribute(attr=name)) if name in _PARAMETERS:
             return KEPT_ITEMS
-        case ast.Call(func=ast.Name(id=name)) if name in _LAZY and not deep:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LAZY and not deep:
             return KEPT_ITEMS
         case ast.Call(func=ast.Name(id=name), args=[*_, last]) if name in _LAZY and deep < 4:
             return _keeps(last, deep + 1)
