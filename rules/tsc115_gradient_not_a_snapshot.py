@@ -83,7 +83,8 @@ def check(facts: list[StaleGradient | GradientWrite], region: Region) -> Iterato
                 continue
             message = (
                 f"`{fact.reader}` is no snapshot: it is `{fact.gradient}` itself; `{fact.change}` on line "
-                f"{region.line(fact.changed)} changes it before line {region.line(fact.read)} reads it; keep a `clone()`"
+                f"{region.line(fact.changed)} changes it before line {region.line(fact.read)} reads it; keep a "
+                "`clone()`"
             )
             yield Finding(region.span(fact.site), "TSC115", message, fact.steps(region))
             continue

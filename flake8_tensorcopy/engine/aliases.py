@@ -69,7 +69,8 @@ def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
         taken = _taken_from(run, obj, place) if library.says_frozen(place.name, source=True) else None
         if taken is None or taken.node is None:
             return
-        site, other = taken.node, taken
+        site = taken.node
+        other: Place | None = taken
     else:
         held = next((one for one in _others(run, obj, place) if frozen or _moved(one)), None)
         other = held.place if held is not None else None
@@ -123,9 +124,9 @@ def _others(run: Run, obj: Obj, place: Place) -> Iterator[Ref]:
             yield Ref(obj, (), Place(obj.key, None))
     for fields in run.now.heap.values():
         for slot, value in fields.items():
-            ref = value.refs[0] if len(value.refs) == 1 else None
-            if ref is not None and ref.obj is obj and slot[:1] == "." and ref.place not in (None, place):
-                yield ref
+            for ref in value.refs[:1] if len(value.refs) == 1 and slot[:1] == "." else ():
+                if ref.obj is obj and ref.place not in (None, place):
+                    yield ref
 
 
 # ----- shallow copies

@@ -1,8 +1,9 @@
-"""`x[idx] += v`: reads, adds and writes back; a position that the index names twice is written twice, and counts once."""
+"""`x[idx] += v` reads, adds and writes back: a position that the index names twice counts once."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import LostUpdate
@@ -16,8 +17,24 @@ _PAIRS = frozenset({"max", "min", "mode", "median"})  # along a dimension: value
 _FOLDED = frozenset({"%", "//", "remainder", "fmod", "floor_divide"})
 _KEEPS = frozenset({"clamp", "index", "clone", "cat", "stack", "gather", "repeat", "repeat_interleave", "abs"})
 _ROUNDED = frozenset({"floor", "ceil", "round", "trunc"})
-_COMPUTED = _ROUNDED | {"*", "/", "mul", "div", "rand", "sigmoid", "uniform_", "+", "-", "sub", "add", "clamp", "normal"}
-_ONCE = frozenset({"unique", "unique_consecutive", "arange", "randperm", "nonzero", "argwhere", "argsort", "where", "sort"})
+_COMPUTED = _ROUNDED | {
+    "*",
+    "/",
+    "mul",
+    "div",
+    "rand",
+    "sigmoid",
+    "uniform_",
+    "+",
+    "-",
+    "sub",
+    "add",
+    "clamp",
+    "normal",
+}
+_ONCE = frozenset(
+    {"unique", "unique_consecutive", "arange", "randperm", "nonzero", "argwhere", "argsort", "where", "sort"}
+)
 _FLAT = frozenset({"view", "reshape", "flatten", "ravel"})
 _ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
 _MASKS = frozenset("mask masks keep valid selected chosen perm permutation order unique idx_unique".split())
@@ -49,12 +66,10 @@ def indexed_update(run: Run, node: ast.stmt, target: ast.Subscript, op: str, add
         found.append(made)
     if not found or (folded > 1):
         return
-    made, source = found[0]
-    run.fact(
-        LostUpdate(
-            site=node, target=run.short(target.value), index=run.short(target)[len(run.short(target.value)) + 1 : -1], op=op, made=made, source=source
-        )
-    )
+    origin, source = found[0]
+    name = run.short(target.value)
+    index = run.short(target)[len(name) + 1 : -1]
+    run.fact(LostUpdate(site=node, target=name, index=index, op=op, made=origin, source=source))
 
 
 def assigned_update(run: Run, node: ast.Assign) -> None:
@@ -87,7 +102,7 @@ def _literal(run: Run, node: ast.expr, value: Value) -> tuple[str, ast.AST | Non
     return None
 
 
-def _twice(numbers: list[object], count: int, node: ast.AST | None) -> tuple[str, ast.AST | None] | None:
+def _twice(numbers: Sequence[object], count: int, node: ast.AST | None) -> tuple[str, ast.AST | None] | None:
     if len(numbers) != count or not all(isinstance(item, int) and not isinstance(item, bool) for item in numbers):
         return None
     return ("a list that names a position twice", node) if len(set(numbers)) < len(numbers) else None
@@ -103,7 +118,7 @@ def _repeats(run: Run, value: Value) -> tuple[str, ast.AST | None] | None:
 def _ref_repeats(run: Run, ref: Ref, steps: int) -> tuple[str, ast.AST | None] | None:
     obj = ref.obj
     links = [link for link in ref.chain if link.kind != ALIAS]
-    if any(link.kind not in (VIEW, DETACH, MAYBE, NUMPY) for link in links) or obj.zero_dim and not links:
+    if any(link.kind not in (VIEW, DETACH, MAYBE, NUMPY) for link in links) or (obj.zero_dim and not links):
         return None
     parts = [link.key for link in links if link.key is not None]
     second = obj.made in _PAIRS and len(parts) == 1 and parts[0] == Index(("1",))

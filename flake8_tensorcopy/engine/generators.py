@@ -77,9 +77,7 @@ def _tick(write: Write) -> int:
 
 
 def _late(run: Run, place: Place, obj: Obj, first: ast.AST, node: ast.AST) -> None:
-    run.fact(
-        Exhausted(site=node, name=place.name, made=obj.made, bound=place.node, first=first, again=first is node)
-    )
+    run.fact(Exhausted(site=node, name=place.name, made=obj.made, bound=place.node, first=first, again=first is node))
 
 
 def spent_by_call(run: Run, name: str, args: Args) -> None:

@@ -190,7 +190,10 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
         other.ref.place is not None
         and other.ref.place is not place
         and is_gradient(other.ref.obj)
-        and (other.ref.obj is ref.obj or (other.ref.obj.parent is not None and _alike(other.ref.obj.parent, ref.obj.parent)))
+        and (
+            other.ref.obj is ref.obj
+            or (other.ref.obj.parent is not None and _alike(other.ref.obj.parent, ref.obj.parent))
+        )
         and (other.ref.place.node is None or write in other.ref.seen)
         for other in uses
     )
@@ -239,7 +242,14 @@ def _sibling(run: Run, touched: Touched) -> None:
         if met.obj is obj or met.obj.parent is not call or met.tick < write.tick or met.role in ("bind", "test"):
             continue
         if not any(one.write.node is not write.node and one.obj is met.obj for one in run.touched):
-            _needed(run, touched, met.node, "sibling", met.place.name if met.place else "the other", _share(run, call, obj, met.obj))
+            _needed(
+                run,
+                touched,
+                met.node,
+                "sibling",
+                met.place.name if met.place else "the other",
+                _share(run, call, obj, met.obj),
+            )
             return
 
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.generators import Spent
     from flake8_tensorcopy.engine.gradients import Met, Touched
-    from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.summaries import Summary
 
 

@@ -297,7 +297,5 @@ def states_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]
             fact = load.fact
             yield (
                 method,
-                SharedOptimizerState(
-                    site=fact.site, optimizer=fact.optimizer, other=fact.other, stepped=steps[slot]
-                ),
+                SharedOptimizerState(site=fact.site, optimizer=fact.optimizer, other=fact.other, stepped=steps[slot]),
             )

@@ -280,7 +280,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     owner.generates = True
             case ast.AugAssign():
                 features |= WRITE
-                if isinstance(node.target, ast.Subscript) and not isinstance(node.target.slice, (ast.Constant, ast.Slice)):
+                if isinstance(node.target, ast.Subscript):
                     features |= INDEX_ADD
                 if isinstance(node.target, ast.Attribute):
                     # In place: it binds nothing new.
