@@ -81,10 +81,10 @@ def check(facts: list[StaleGradient | GradientWrite], region: Region) -> Iterato
         if isinstance(fact, StaleGradient):
             if fact.kind == "clipped" and not (fact.kept or fact.compared):
                 continue
+            reads = f" before line {region.line(fact.read)} reads it" if fact.read is not fact.changed else ""
             message = (
                 f"`{fact.reader}` is no snapshot: it is `{fact.gradient}` itself; `{fact.change}` on line "
-                f"{region.line(fact.changed)} changes it before line {region.line(fact.read)} reads it; keep a "
-                "`clone()`"
+                f"{region.line(fact.changed)} changes it{reads}; keep a `clone()`"
             )
             yield Finding(region.span(fact.site), "TSC115", message, fact.steps(region))
             continue

@@ -225,8 +225,48 @@ def note_reads(run: Run, uses: list[Use]) -> None:
             run.met.append(Met(obj, use.ref.place, use.node, use.role, use.tick, others, returns))
 
 
+def settle_kept(run: Run) -> None:
+    """At the end: what an object or a dict of somebody else has kept, and has moved since."""
+    states = [one.state for one in run.returned] + ([] if run.state is None else [run.state])
+    for state in states if run.gradients else ():
+        for container, fields in state.heap.items():
+            if container.owner == "fresh" and container.kind != "instance":
+                continue
+            for value in fields.values():
+                for ref in value.refs if len(value.refs) == 1 else ():
+                    if ref.place is not None and ref.place.origin in ("attribute", "store") and is_gradient(ref.obj):
+                        _kept(run, ref, sorted(state.written(ref.obj) - ref.seen, key=lambda write: write.tick))
+
+
+def _kept(run: Run, ref: Ref, writes: list[Write]) -> None:
+    place = ref.place
+    assert place is not None
+    if place.node is None or any(link.kind not in (ALIAS, DETACH, VIEW) for link in ref.chain):
+        return
+    for write in writes:
+        through = write.ref.place
+        zeroed = write.op in ("zero_", "fill_") or write.op.startswith("zero_grad")
+        if not (zeroed or write.op == "backward()") or (through is not None and through.node is not None):
+            continue
+        run.fact(
+            StaleGradient(
+                site=place.node,
+                reader=place.name,
+                gradient=ref.obj.key if ref.obj.parent is not None and ref.obj.parent.key else ".grad",
+                changed=write.node,
+                change=write.op,
+                kind="zeroed" if zeroed else "backward",
+                read=write.node,
+                kept=False,
+                compared=False,
+            )
+        )
+        return
+
+
 def settle_writes(run: Run) -> None:
     """At the end: of the gradients written through a name, which ones are needed as they were."""
+    settle_kept(run)
     for touched in run.touched:
         if _of_one_call(touched.obj):
             _sibling(run, touched)

@@ -46,8 +46,9 @@ EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 _FROZEN = frozenset(
     "target frozen best old teacher ref reference ema copy prev previous backup saved snapshot original orig initial "
     "lagged slow delayed averaged avg swa shadow anchor fixed before clone twin duplicate baseline checkpoint momentum "
-    "static stale past former kept untrained".split()
+    "static stale past former kept untrained history".split()
 )
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 # Of these, the ones that name a model which others are made from.
 _FROZEN_SOURCE = frozenset("teacher frozen ref reference old anchor".split())
 
@@ -73,7 +74,7 @@ def says_training(name: str, more: frozenset[str]) -> bool:
 
 def says_frozen(name: str, source: bool = False) -> bool:
     """Whether a name says that its model keeps its weights while another one is trained: `target_net`, `best_model`."""
-    words = name.lower().replace(".", "_").split("_")
+    words = {word.lower().removesuffix("s") for word in _WORD.findall(name)}
     return not (_FROZEN_SOURCE if source else _FROZEN).isdisjoint(words)
 
 

@@ -273,6 +273,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
                 elif called in _STORES:
                     features |= SHARE
+                    if isinstance(node.func, ast.Attribute) and library.says_frozen(_last_name(node.func.value)):
+                        features |= MODULE_ALIAS
                 elif called == "copy" and node.args:
                     features |= MODULE_ALIAS
             case ast.Return() | ast.Yield() | ast.YieldFrom():
@@ -424,9 +426,13 @@ def _module_alias(owner: Function, node: ast.Assign) -> int:
             if value.id in owner.moved:
                 return MODULE_ALIAS
             owner.moved.add(value.id)
-    names = []
-    for item in (target, value):
-        if not isinstance(item, (ast.Name, ast.Attribute, ast.IfExp)):
-            return 0
-        names.append(item.attr if isinstance(item, ast.Attribute) else item.id if isinstance(item, ast.Name) else "")
-    return MODULE_ALIAS if any(library.says_frozen(name) for name in names) else 0
+    if isinstance(target, ast.Subscript):
+        target = target.value
+    if not all(isinstance(item, (ast.Name, ast.Attribute, ast.IfExp)) for item in (target, value)):
+        return 0
+    return MODULE_ALIAS if any(library.says_frozen(_last_name(item)) for item in (target, value)) else 0
+
+
+def _last_name(node: ast.expr) -> str:
+    """`best` of `best` and of `self.best`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

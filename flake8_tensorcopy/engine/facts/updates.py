@@ -27,6 +27,8 @@ class StaleGradient(Fact):
     compared: bool  # it meets the gradient of now in one statement
 
     def steps(self, region: Region) -> tuple[Step, ...]:
+        if self.read is self.changed:
+            return (region.step(self.changed, f"`{self.change}` changes it"),)
         return (
             region.step(self.site, f"`{self.reader}` is the tensor `{self.gradient}` itself"),
             region.step(self.changed, f"`{self.change}` changes it"),
