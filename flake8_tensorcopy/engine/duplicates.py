@@ -38,7 +38,7 @@ _ONCE = frozenset(
 _FLAT = frozenset({"view", "reshape", "flatten", "ravel"})
 _ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
 _MASKS = frozenset("mask masks keep valid selected chosen perm permutation order unique idx_unique".split())
-MAX_STEPS = 8
+MAX_STEPS = 6
 
 
 def indexed_update(run: Run, node: ast.stmt, target: ast.Subscript, op: str, added: ast.expr, base: Value) -> None:

@@ -22,7 +22,8 @@ ONE_SHOT = frozenset(
 )
 # Calls outside the engine's own tables that go through what they are given.
 _CONSUMES = re.compile(
-    r"^torch\.nn\.utils\.|^torch\.autograd\.grad$|(^|\.)(\w*(Adam|AdamW|Adamax|SGD|RMSprop|Adagrad|Adadelta|LBFGS|Lion))$"
+    r"^torch\.nn\.utils\.|^torch\.autograd\.grad$|"
+    r"(^|\.)(\w*(Adam|AdamW|Adamax|SGD|RMSprop|Adagrad|Adadelta|LBFGS|Lion))$"
 )
 # Methods of which every training step calls one.
 _EVERY_STEP = frozenset({"backward", "step", "zero_grad"})

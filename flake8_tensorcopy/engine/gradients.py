@@ -19,8 +19,8 @@ _KEPT = frozenset(
 )
 # Functions that say that they change the gradients.
 _DELIBERATE = re.compile(
-    r"hook|_$|^_*(step|update|apply|(un|re)?scale|clip|clamp|normali[sz]e|mask|zero|project|add|noise|sync|average|reduce|"
-    r"all_?reduce|process|modify|sanitize|filter|perturb)(_|$|grad)"
+    r"hook|_$|^_*(step|update|apply|(un|re)?scale|clip|clamp|normali[sz]e|mask|zero|project|add|noise|sync|average|"
+    r"reduce|all_?reduce|process|modify|sanitize|filter|perturb)(_|$|grad)"
 )
 # Where what goes in and what comes out have one gradient.
 _PASSES_ON = frozenset("+ - add sub sum view reshape flatten clone expand squeeze unsqueeze".split())

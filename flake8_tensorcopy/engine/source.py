@@ -413,7 +413,7 @@ def _keeps(value: ast.expr | None, deep: int = 0) -> int:
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() if deep < 4:
             return _keeps(value.generators[0].iter, deep + 1)
         case ast.IfExp() if deep < 4:
-            return _keeps(value.body, deep) | _keeps(value.orelse, deep)
+            return _keeps(value.body, deep + 1) | _keeps(value.orelse, deep + 1)
     return 0
 
 
