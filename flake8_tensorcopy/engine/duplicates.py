@@ -118,7 +118,9 @@ def _repeats(run: Run, value: Value) -> tuple[str, ast.AST | None] | None:
 def _ref_repeats(run: Run, ref: Ref, steps: int) -> tuple[str, ast.AST | None] | None:
     obj = ref.obj
     links = [link for link in ref.chain if link.kind != ALIAS]
-    if any(link.kind not in (VIEW, DETACH, MAYBE, NUMPY) for link in links) or (obj.zero_dim and not links):
+    if any(link.kind not in (VIEW, DETACH, MAYBE, NUMPY) for link in links):
+        return None
+    if obj.zero_dim and not links and (obj.node is None or _dim(run, obj.node, obj.made) is None):
         return None
     parts = [link.key for link in links if link.key is not None]
     second = obj.made in _PAIRS and len(parts) == 1 and parts[0] == Index(("1",))
