@@ -12,6 +12,8 @@ from flake8_tensorcopy.engine.defaults import class_tensors
 from flake8_tensorcopy.engine.facts import Fact, HandedOut, MutatedArgument
 from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
 from flake8_tensorcopy.engine.hooks import kept_by_hooks
+from flake8_tensorcopy.engine import aliases, generators, snapshots
+from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at, mutated_items
 from flake8_tensorcopy.engine.source import (
@@ -27,10 +29,15 @@ from flake8_tensorcopy.engine.source import (
     HANDS_OUT,
     HOOK,
     HOST,
+    INDEX_ADD,
     INPLACE_MODULE,
+    KEPT_ITEMS,
+    LOADS_STATE,
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
+    MODULE_ALIAS,
+    PARAMETERS,
     REPLACED,
     SHARE,
     STATE_DICT,
@@ -49,7 +56,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "AccumulatedItem": (WRITE | SHARE,),
     "ReboundData": (ATTR_STORE | DETACH,),
     "PointerTest": (DATA_PTR,),
-    "StaleSnapshot": (STATE_DICT,),
+    "StaleSnapshot": (STATE_DICT, KEPT_ITEMS | PARAMETERS),
     "LostWrite": (LOST, STATE_DICT | WRITE),
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),
@@ -61,6 +68,12 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "MutatedArgument": (CALLS_WRITER,),
     "HandedOut": (WRITE | SHARE, HOOK),
     "SharedDefault": (WRITE | DEFAULT,),
+    "Exhausted": (KEPT_ITEMS,),
+    "LostUpdate": (INDEX_ADD,),
+    "ModuleAlias": (MODULE_ALIAS,),
+    "StaleGradient": (GRAD | SHARE,),
+    "GradientWrite": (GRAD | WRITE,),
+    "SharedOptimizerState": (STATE_DICT | LOADS_STATE,),
 }
 
 
@@ -93,6 +106,11 @@ _CLOSINGS: tuple[Closing, ...] = (
 
 # Kinds whose site may stand in another function than the one whose run finds them.
 _ELSEWHERE = frozenset({"MutatedArgument", "HandedOut"})
+    Judge(frozenset({"ModuleAlias"}), (MODULE_ALIAS,), aliases.aliases_on_self),
+    Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
+    Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
+    Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
+)
 
 
 @dataclass(slots=True)

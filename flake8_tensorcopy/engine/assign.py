@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.duplicates import indexed_update
 from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     array_like,
@@ -24,6 +25,7 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.gradients import clear
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.operations import unpacked_part
@@ -182,6 +184,9 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         obj = ref.obj
         if obj.kind == "tensor" and target.attr != "grad":
             continue
+        if target.attr == "grad" and value.kind == "none" and not value.refs:
+            clear(run, obj)
+            continue
         key = "." + target.attr
         run.rebinds.append((obj, key))
         before = run.field(obj, key)
@@ -195,6 +200,10 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         for item in held.refs:
             if not item.obj.key:
                 item.obj.key = name
+            for inside in run.now.fields(item.obj).values() if item.obj.made == "parameters" else ():
+                for one in inside.refs:
+                    if one.place is not None:
+                        one.place.root = name
         leaf_rebound(run, target, obj, before, value, source, name)
     if not base.refs:
         run.use(value, source, "store")
@@ -263,7 +272,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
         and any(link.kind == DETACH for link in ref.chain)
     ]
-    if shared and temp is not None and shared[0].obj is not temp:
+    if shared and temp is not None and shared[0].obj not in (temp, temp.parent):
         run.fact(
             ReboundData(
                 site=run.stmt or target,
@@ -460,6 +469,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
             write_to(run, node, Value((ref,)), op, "augmented", run.text(target), whole=base, part=link)
             if ref.place is None:
                 lost_write(run, node, Value((ref,)), op)
+        indexed_update(run, node, target, op, node.value, base)
         return
     if isinstance(target, ast.Attribute):
         base = evaluate(run, target.value)

@@ -6,8 +6,9 @@ import ast
 import sys
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.aliases import module_used
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.containers import container_method
+from flake8_tensorcopy.engine.containers import container_method, shallow_copy
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     evaluate,
@@ -24,6 +25,8 @@ from flake8_tensorcopy.engine.functions import (
     numpy_call,
 )
 from flake8_tensorcopy.engine.hooks import register_hook
+from flake8_tensorcopy.engine.generators import spent_by_call, spent_by_function
+from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_grad
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -36,6 +39,7 @@ from flake8_tensorcopy.engine.modules import (
 from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
 from flake8_tensorcopy.engine.values import (
@@ -88,6 +92,9 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
     """A call of which nothing is known: its arguments are read; what it returns may be anything."""
     role = "difference" if library.compares(name) else "argument"
     args.use(run, role)
+    qualified = is_imported(run, node.func) or name
+    spent_by_call(run, qualified, args)
+    clipped(run, node, qualified)
     pointer_assertion(run, node, name, args)
     trains(run, node, name, args, None)
     for _, value in args.all():
@@ -144,10 +151,14 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name.startswith("torch.optim.lr_scheduler."):
         return fresh(run, node, "instance", name)
     if name.startswith("torch.optim.") and short[:1].isupper():
+        spent_by_call(run, name, args)
         return make_optimizer(run, node, name, args)
     if name in ("torch.nn.ModuleList", "torch.nn.ParameterList") and args.values:
         value = args.values[0]
         if value.obj is not None and value.obj.kind == "list":
+            if value.obj.made == "generator":
+                run.use_iterated(value, args.nodes[0])
+                return shallow_copy(run, node, value, name)
             return value
         return fresh(run, node, "list", name)
     if name == "torch.nn.Sequential":
@@ -178,6 +189,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         backward(run, node, base, args)
     elif name == "register_forward_hook":
         register_hook(run, node, base, args)
+    elif name == "zero_grad":
+        zero_grad(run, node, args)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)
@@ -204,6 +217,8 @@ def _super_call(run: Run, node: ast.Call, args: Args, name: str) -> Value:
 def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, func: ast.Attribute) -> Value:
     obj = ref.obj
     one = Value((ref,))
+    if obj.kind in ("module", "unknown") and name not in library.MODULE_SELF:
+        module_used(run, ref, node, called=name not in library.MODULE_METHODS)
     if isinstance(obj.data, Class) and obj.kind in ("module", "instance", "class"):
         method = run.module.method(obj.data, name)
         if method is not None:
@@ -219,6 +234,11 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             return call_evaluated(run, node, stored, args, func)
     if ref.kind == "module" and name in ("__call__", "forward"):
         return call_evaluated(run, node, one, args, func)
+    if name in ("state_dict", "load_state_dict") and is_optimizer(obj):
+        args.use(run)
+        state = optimizer_method(run, node, ref, name, args.values)
+        if state is not None or obj.kind == "optimizer":
+            return state or UNKNOWN
     if ref.kind == "module" or (ref.kind in ("unknown", "instance") and name in library.MODULE_METHODS):
         known = module_method(run, node, one, name, args)
         if known is not None:
@@ -229,6 +249,10 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             step(run, node, one, run.short(func.value))
         return UNKNOWN
     if name == "step" and obj.kind in ("unknown", "instance"):
+        if obj in run.zeroed:
+            step(run, node, one, run.short(func.value))
+        else:
+            stepped(run, obj, node)
         for _, value in args.all():
             if value.obj is not None and value.obj.kind == "optimizer":
                 step(run, node, value, run.short(func.value))
@@ -281,6 +305,8 @@ def call_evaluated(run: Run, node: ast.Call, value: Value, args: Args, func: ast
 
 def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) -> Value:
     obj = ref.obj
+    if obj.kind in ("module", "unknown"):
+        module_used(run, ref, node, called=True)
     if obj.kind == "module":
         run.modules[obj] = None
         if isinstance(obj.data, Class):
@@ -301,7 +327,10 @@ def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) ->
     if obj.kind == "unknown":
         obj.refuted = True
         run.modules[obj] = None
-    return unknown_call(run, node, args, run.text(func).rsplit(".", 1)[-1])
+    result = unknown_call(run, node, args, run.text(func).rsplit(".", 1)[-1])
+    for made in result.refs:
+        made.obj.operands = (obj, *made.obj.operands)
+    return result
 
 
 def local_call(run: Run, node: ast.Call, function: Function) -> Value:
@@ -326,9 +355,25 @@ def _call_function(
     run.called[node] = done
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
     items_given(run, node, done, values, args.keywords)
+    given = given_to(done, values, args)
+    backward_in_call(run, node, done, given)
+    result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    spent_by_function(run, node, done, values, args)
+    optimizers_of_call(run, node, done, given)
+    if done.yields and not done.returned:
+        result = Value((Ref(Obj("iter", "fresh", node, made="generator")),))
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result
+
+
+def given_to(done: Run, values: list[Value], args: Args) -> dict[int, Value]:
+    """What each parameter of a function gets, by its position."""
+    given = dict(enumerate(values[:1] if args.spread else values))
+    for position, param in enumerate(done.params):
+        if param.key in args.keywords:
+            given[position] = args.keywords[param.key][1]
+    return given
 
 
 def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:

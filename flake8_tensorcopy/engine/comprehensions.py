@@ -8,6 +8,7 @@ from flake8_tensorcopy.engine.assign import bind_target
 from flake8_tensorcopy.engine.evaluate import container, element_of, evaluate
 from flake8_tensorcopy.engine.items import all_rows, differs, each_objects, exact_items
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.snapshots import hold_parameters
 from flake8_tensorcopy.engine.values import Value
 
 MAX_UNROLLED = 4  # items of a list that a comprehension is run for one by one
@@ -40,6 +41,7 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
         result = container(run, node, "list", [("[*]", node.elt, value)])
         inside = set(ast.walk(node.elt))
         made = result.refs[0].obj
+        made.made = "generator" if isinstance(node, ast.GeneratorExp) else ""
         passes = {f"[{id(generator.iter)}{run.loop}]" for generator in node.generators}
         lists = {ref.obj.parent for ref in value.refs if ref.obj.slot in passes}
         each = each_objects(run, first) if len(node.generators) == 1 else frozenset()
@@ -58,6 +60,7 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
             held = run.now.fields(made)["[*]"]
             run.now.set_field(made, "[*]", Value(tuple(all_rows(run, ref) for ref in held.refs), held.kind))
             made.exact = len(node.generators) == 1 and not node.generators[0].ifs
+    hold_parameters(run, node, result.refs[0].obj)
     run.loop = outer
     _restore_names(run, node, saved, versions)
     return result

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
     store_item,
     values_of,
 )
+from flake8_tensorcopy.engine.generators import one_shot, spend
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
@@ -106,6 +107,7 @@ def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:
     for ref in value.refs:
         made.kind = ref.obj.kind if ref.obj.kind in CONTAINERS else made.kind
         made.data = ref.obj.data if ref.obj.data in ("state", "tensors") else None
+        made.operands = (ref.obj,)
         for slot, held in run.now.fields(ref.obj).items():
             refs = []
             for inner in held.refs:
@@ -139,6 +141,8 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
         return container(run, node, "dict" if kind == "dict" else "list", items)
     value = args.values[0]
     obj = value.obj
+    if obj is not None and one_shot(obj):
+        spend(run, value, args.nodes[0])
     if obj is not None and obj.kind == "dict":
         return shallow_copy(run, node, value, f"{kind}()")
     if obj is not None and obj.kind == "iter" and isinstance(obj.data, tuple):

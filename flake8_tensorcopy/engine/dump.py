@@ -28,6 +28,12 @@ KEYS = {
     "MutatedArgument": ("function", "argument", "op"),
     "HandedOut": ("name", "how", "op", "reason"),
     "SharedDefault": ("name", "shared_by", "op"),
+    "ModuleAlias": ("name", "module", "how"),
+    "SharedOptimizerState": ("optimizer", "other"),
+    "StaleGradient": ("reader", "gradient", "kind"),
+    "GradientWrite": ("writer", "gradient", "op", "by"),
+    "Exhausted": ("name", "made"),
+    "LostUpdate": ("target", "index", "op"),
 }
 
 

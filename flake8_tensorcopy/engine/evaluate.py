@@ -141,6 +141,8 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
     elif obj.kind in CONTAINERS:
         slot = {"values": "[0]", "indices": "[1]"}.get(attr, "")
         return run.now.fields(obj).get(slot, UNKNOWN)
+    if obj.kind in ("module", "unknown") and obj in run.now.writes:
+        run.module_used(ref, node, called=False)
     value = run.field(obj, "." + attr)
     for held in value.refs:
         if held.place is not None:
@@ -682,7 +684,8 @@ def _fresh_part(run: Run, node: ast.AST, value: Value) -> Value:
     """An element of a list of live parameters is one parameter, not all of them."""
     refs = []
     for ref in value.refs:
-        if ref.chain and ref.chain[-1].kind == "snapshot" and ref.chain[-1].op == "parameters":
+        held = [link for link in ref.chain if link.kind == "snapshot" and link.op == "parameters"]
+        if held and not any(link.op == "parameter" for link in ref.chain):
             ref = ref.derive(Link(VIEW, "parameter", node, key=("parameter", node, run.loop)))
         refs.append(ref)
     return Value(tuple(refs), value.kind)
@@ -729,6 +732,7 @@ def _await(run: Run, node: ast.Await) -> Value:
 
 
 def _yield(run: Run, node: ast.Yield) -> Value:
+    run.yields = True
     if node.value is not None:
         value = evaluate(run, node.value)
         run.use_deep(value, node.value, "yield")
@@ -737,6 +741,7 @@ def _yield(run: Run, node: ast.Yield) -> Value:
 
 
 def _yield_from(run: Run, node: ast.YieldFrom) -> Value:
+    run.yields = True
     run.use_deep(evaluate(run, node.value), node.value, "yield")
     return UNKNOWN
 

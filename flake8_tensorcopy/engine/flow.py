@@ -8,11 +8,13 @@ from typing import Any
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.assign import assign, augmented_assignment, bind_target, swap
+from flake8_tensorcopy.engine.duplicates import assigned_update
 from flake8_tensorcopy.engine.evaluate import (
     arm_of,
     element_of,
     evaluate,
 )
+from flake8_tensorcopy.engine.generators import leaves_early
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.outcomes import (
@@ -170,6 +172,7 @@ def _assign(run: Run, node: ast.Assign) -> None:
                 assign(run, one, held, item)
             return
     value = evaluate(run, node.value)
+    assigned_update(run, node)
     for target in node.targets:
         assign(run, target, value, node.value)
 
@@ -306,7 +309,9 @@ def _changed(before: State | None, after: State) -> bool:
 
 def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     value = evaluate(run, node.iter)
+    run.leaves_early = leaves_early(node)
     run.use_iterated(value, node.iter)
+    run.leaves_early = False
     finish(
         run,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.aliases import shallow
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
 from flake8_tensorcopy.engine.evaluate import (
@@ -12,6 +13,8 @@ from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     fresh,
 )
+from flake8_tensorcopy.engine.generators import spent_by_call
+from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
@@ -69,6 +72,19 @@ def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
     return fresh(run, node, "unknown", "sum", *args.values[:1])
 
 
+def _filter(run: Run, node: ast.Call, args: Args) -> Value:
+    if len(args.values) != 2 or args.spread:
+        args.use(run)
+        return UNKNOWN
+    run.use(args.values[0], args.nodes[0], "argument")
+    return Value((Ref(Obj("iter", "fresh", node, made="filter", data=("filter", [(args.nodes[1], args.values[1])]))),))
+
+
+def _map(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    return Value((Ref(Obj("unknown", "unknown", node, made="map", refuted=True, operands=args.objs())),))
+
+
 def _getattr(run: Run, node: ast.Call, args: Args) -> Value:
     return UNKNOWN
 
@@ -83,6 +99,8 @@ BUILTINS: dict[str, Special] = {
     "abs": _builtin_abs,
     "sum": _builtin_sum,
     "getattr": _getattr,
+    "filter": _filter,
+    "map": _map,
 }
 
 
@@ -109,7 +127,7 @@ def _copy(run: Run, node: ast.Call, args: Args) -> Value:
     if obj is not None and obj.kind == "tensor":
         return Value(tuple(ref.derive(Link(VIEW, "copy.copy", node)) for ref in value.refs))
     args.use(run)
-    return fresh(run, node, "unknown", "copy")
+    return shallow(run, node, value) or fresh(run, node, "unknown", "copy")
 
 
 def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:
@@ -159,7 +177,18 @@ def _variable(run: Run, node: ast.Call, args: Args) -> Value:
 
 def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
-    return fresh(run, node, "list", "autograd.grad", data="tensors")
+    spent_by_call(run, "torch.autograd.grad", args)
+    result = fresh(run, node, "list", "autograd.grad", data="tensors")
+    if len(args.values) > 1 and not args.spread:
+        grad_call(run, result.refs[0].obj, args.values[0], args.values[1])
+    return result
+
+
+def _autograd_backward(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    held = [one for obj in args.objs() if obj.kind in CONTAINERS for one in run.now.fields(obj).values()]
+    accumulate(run, node, [*args.objs(), *(ref.obj for value in held for ref in value.refs)])
+    return NONE
 
 
 def _shared_array(run: Run, node: ast.Call, args: Args) -> Value:
@@ -218,6 +247,7 @@ SPECIAL: dict[str, Special] = {
     "torch.FloatTensor": _legacy_tensor,
     "torch.nn.Parameter": _parameter,
     "torch.autograd.grad": _autograd_grad,
+    "torch.autograd.backward": _autograd_backward,
     "torch.set_grad_enabled": _set_grad_enabled,
     "torch.autograd.Variable": _variable,
     "torch.from_numpy": _shared_array,
@@ -226,7 +256,7 @@ SPECIAL: dict[str, Special] = {
     "torch.from_dlpack": _shared_array,
     "torch.utils.dlpack.from_dlpack": _shared_array,
     "collections.OrderedDict": listed,
-    "itertools.chain": iterator("zip"),
+    "itertools.chain": iterator("chain"),
     "tqdm.tqdm": iterator("iter"),
     "tqdm.auto.tqdm": iterator("iter"),
 }

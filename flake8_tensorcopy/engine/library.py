@@ -42,6 +42,16 @@ NUMPY_FUNCTION_WRITES = frozenset({"shuffle", "copyto", "putmask", "place", "fil
 NUMPY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize"})
 EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 
+# Parts of a name that say: a model that is not trained along.
+_FROZEN = frozenset(
+    "target frozen best old teacher ref reference ema copy prev previous backup saved snapshot original orig initial "
+    "lagged slow delayed averaged avg swa shadow anchor fixed before clone twin duplicate baseline checkpoint momentum "
+    "static stale past former kept untrained history".split()
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+# Of these, the ones that name a model which others are made from.
+_FROZEN_SOURCE = frozenset("teacher frozen ref reference old anchor".split())
+
 _TRAIN = re.compile(
     r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e)(_|$)"
     r"|^update_(weights|param|model|policy|actor|critic|network)"
@@ -49,7 +59,7 @@ _TRAIN = re.compile(
 _NOT_TRAIN = re.compile(
     r"(set|is|get|make|build|create|load|save|log|test|eval)_|_(config|args|loader|data|set|mode|metrics?)"
 )
-_OPTIMIZER = re.compile(r"(^|[._])(opt|optim|optimi[sz]er|optimi[sz]ers)\d*($|[._\[])|_(opt|optim|optimizer)\d*$")
+_OPTIMIZER = re.compile(r"(^|[._])(opts?|optims?|optimi[sz]er|optimi[sz]ers)\d*($|[._\[])|_(opt|optim|optimizer)\d*$")
 _LOADER = re.compile(r"(^|[._])(data_?)?loader($|[._\d])|Loader\(", re.IGNORECASE)
 _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
@@ -60,6 +70,12 @@ def says_training(name: str, more: frozenset[str]) -> bool:
     if name in more:
         return True
     return bool(_TRAIN.search(name)) and not _NOT_TRAIN.search(name) and name != "train"
+
+
+def says_frozen(name: str, source: bool = False) -> bool:
+    """Whether a name says that its model keeps its weights while another one is trained: `target_net`, `best_model`."""
+    words = {word.lower().removesuffix("s") for word in _WORD.findall(name)}
+    return not (_FROZEN_SOURCE if source else _FROZEN).isdisjoint(words)
 
 
 def says_optimizer(text: str) -> bool:

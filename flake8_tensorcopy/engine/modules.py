@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.snapshots import stepped
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -60,6 +61,8 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     `a.model` and not `b.model`.
     """
     obj = optimizer.obj
+    if obj is not None:
+        stepped(run, obj, node)
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
     if not (isinstance(known, list) and known):
         owners = _owners(obj)
@@ -130,6 +133,7 @@ def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
 def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -> Value | None:
     ref = one.refs[0]
     obj = ref.obj
+    run.asked.add(obj)
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return registered(run, node, one, args)
     if name == "state_dict" and not library.says_optimizer(obj.key):
@@ -153,10 +157,14 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         if not own:
             train(run, node, obj, f"{obj.key or 'it'}.load_state_dict()")
         return UNKNOWN
+    if name in ("modules", "named_modules", "children", "named_children") and obj.kind == "module":
+        return Value((Ref(Obj("iter", "fresh", node, made=name)),))
     if obj.kind != "module":
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
             obj.refuted = True
+            if name == "zero_grad":
+                run.zeroed.add(obj)
             args.use(run)
             return one
         return None

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
     is_imported,
 )
 from flake8_tensorcopy.engine.facts import CloneDetach
+from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
@@ -513,6 +514,7 @@ def on_graph(ref: Ref) -> bool | None:
 
 def backward(run: Run, node: ast.Call, base: Value, args: Args) -> None:
     """`loss.backward()`: the gradients of everything it was computed from are written."""
+    accumulate(run, node, [*(ref.obj for ref in base.refs), *args.objs()])
     for ref in base.refs:
         run.backwards.append(Backward(ref, node, run.loop, run.count(), run.now.arms, args.flag("retain_graph", 1)))
         if ref.obj.kind in ("tensor", "unknown"):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.defaults import shared_defaults
+from flake8_tensorcopy.engine.aliases import settle_copies
 from flake8_tensorcopy.engine.evaluate import (
     evaluate,
 )
@@ -16,6 +17,7 @@ from flake8_tensorcopy.engine.facts import (
     LostWrite,
 )
 from flake8_tensorcopy.engine.handed_out import live_in_containers
+from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle
@@ -171,6 +173,8 @@ def finish_run(run: Run) -> None:
     )
     shared_defaults(run)
     live_in_containers(run)
+    settle_writes(run)
+    settle_copies(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

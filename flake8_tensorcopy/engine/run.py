@@ -30,8 +30,12 @@ from flake8_tensorcopy.engine.values import (
 )
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.aliases import Used
     from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.generators import Spent
+    from flake8_tensorcopy.engine.gradients import Met, Touched
     from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.summaries import Summary
 
 
@@ -142,6 +146,22 @@ class Run:
         self.read_at: dict[Obj, int] = {}  # when an item of a container was read last
         self.loop_nodes: list[ast.stmt] | None = None
         self.modules: dict[Obj, None] = {}
+        self.yields = False
+        self.tokens: dict[Obj, Obj] = {}
+        self.loads: list[Loaded] = []
+        self.used: list[Used] = []
+        self.asked: set[Obj] = set()  # what a method was called on that only modules have
+        self.shallow: list[tuple[Obj, Obj, int]] = []  # copies by `copy.copy`, of what, and when
+        self.gradients: dict[Obj, None] = {}  # what `.grad` was found to hold
+        self.grad_calls: dict[Obj, tuple[Obj, dict[str, Obj]]] = {}
+        self.touched: list[Touched] = []
+        self.met: list[Met] = []
+        self.clears = False  # lets go of gradients
+        self.zeroed: set[Obj] = set()  # what `zero_grad()` was called on: if it steps, it is an optimizer
+        self.stepped: list[Stepped] = []
+        self.spent: list[Spent] = []
+        self.spent_twice: dict[Obj, tuple[ast.AST, ast.AST]] = {}
+        self.leaves_early = False  # the loop that begins may stop before the end
         self.params: list[Obj] = []
         self.rebinds: list[tuple[Obj, str]] = []
         self.closed_over: frozenset[str] = frozenset()
@@ -235,7 +255,16 @@ class Run:
         if found is None:
             found = self.entry_field(self.now, obj, key)
             self.now.set_field(obj, key, found)
+            if key == ".grad":
+                self.gradients.update((held.obj, None) for held in found.refs if held.obj.parent is obj)
         return found
+
+    def token(self, obj: Obj) -> Obj:
+        """What stands for something of an object that is no tensor: the items left in an iterator, a state."""
+        known = self.tokens.get(obj)
+        if known is None:
+            known = self.tokens[obj] = Obj("unknown", "fresh")
+        return known
 
     # ----- evidence
 
@@ -308,11 +337,16 @@ class Run:
 
     def use_iterated(self, value: Value, node: ast.AST) -> None:
         """The value is iterated over: a tensor is read, and so are the items of a container."""
+        from flake8_tensorcopy.engine.generators import spend
+
+        spend(self, value, node)
         for ref in value.refs:
             obj = ref.obj
             if obj.kind == "iter" and isinstance(obj.data, tuple):
                 kind, parts = obj.data
                 for part_node, part in parts:
+                    if ref.arms:
+                        part = Value(tuple(one.under(ref.arms) for one in part.refs), part.kind, part.const)
                     if kind in ("items", "values"):
                         self.use_deep(part, node, "iterate")
                     elif kind not in ("keys", "range"):
@@ -342,6 +376,11 @@ class Run:
         edit = self.edited.get(obj)
         if edit is not None and edit[2] is not self.stmt:
             self.loaded.add(obj)
+
+    def module_used(self, ref: Ref, node: ast.AST, called: bool) -> None:
+        from flake8_tensorcopy.engine.aliases import module_used
+
+        module_used(self, ref, node, called)
 
     def narrowed_on_host(self, value: Value, node: ast.AST, used: str) -> None:
         from flake8_tensorcopy.engine.host import narrowed_on_host

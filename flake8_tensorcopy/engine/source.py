@@ -37,10 +37,20 @@ CALLS_WRITER = 1 << 20  # a call of a function of the file that may write
 DEFAULT = 1 << 21  # a default that is made once: no number, no text
 HANDS_OUT = 1 << 22  # returns what `self` holds, or a name for it
 HOOK = 1 << 23  # registers a forward hook
+KEPT_ITEMS = 1 << 24  # a name for a generator, for parameters, for a list of them
+MODULE_ALIAS = 1 << 25  # a second name, move or shallow copy of what may be a module
+INDEX_ADD = 1 << 26  # `x[idx] += v`
+LOADS_STATE = 1 << 27  # `load_state_dict`
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
 _TRAINED = frozenset({"weight", "bias"})
+_PARAMETERS = frozenset(
+    "parameters named_parameters buffers named_buffers modules named_modules children named_children".split()
+)
+_LAZY = frozenset({"filter", "map", "zip", "enumerate", "reversed", "chain"})
+_LISTS = frozenset({"list", "tuple", "dict", "set", "OrderedDict"})
+_MOVES = frozenset("to cuda cpu float double half eval train requires_grad_".split())
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +68,8 @@ class Function:
     stores: set[str] = field(default_factory=set)  # names assigned
     of_self: set[str] = field(default_factory=set)  # names assigned to what `self` holds
     gives: set[str] = field(default_factory=set)  # names returned
+    moved: set[str] = field(default_factory=set)  # names whose `.to(..)` was bound
+    generates: bool = False  # returns a generator
 
     @property
     def wrapped(self) -> bool:
@@ -202,6 +214,17 @@ def _of_self(node: ast.expr | None) -> bool:
         if isinstance(node, ast.Name):
             return node.id == "self"
     return False
+    givers = {function.name for function in functions if function.generates}
+    graders = {function.name for function in functions if function.features & GRAD and "backward" in function.calls}
+    states = STATE_DICT | LOADS_STATE
+    loaders = {function.name for function in functions if function.features & states == states}
+    for function in functions:
+        if not loaders.isdisjoint(function.calls):
+            function.features |= states
+        if not givers.isdisjoint(function.calls):
+            function.features |= KEPT_ITEMS
+        if not graders.isdisjoint(function.calls):
+            function.features |= GRAD
 
 
 def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -282,8 +305,17 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
                 elif called in _STORES:
                     features |= SHARE
+                    if isinstance(node.func, ast.Attribute) and library.says_frozen(_last_name(node.func.value)):
+                        features |= MODULE_ALIAS
+                elif called == "copy" and node.args:
+                    features |= MODULE_ALIAS
+            case ast.Return() | ast.Yield() | ast.YieldFrom():
+                if not isinstance(node, ast.Return) or _keeps(node.value):
+                    owner.generates = True
             case ast.AugAssign():
                 features |= WRITE
+                if isinstance(node.target, ast.Subscript):
+                    features |= INDEX_ADD
                 if isinstance(node.target, ast.Attribute):
                     # In place: it binds nothing new.
                     stack.append((node.target.value, level + 1))
@@ -294,6 +326,9 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             case ast.MatchAs():
                 features |= SHARE
             case ast.Assign():
+                features |= _keeps(node.value) | _module_alias(owner, node)
+                if isinstance(node.targets[0], ast.Subscript) and isinstance(node.value, ast.BinOp):
+                    features |= INDEX_ADD
                 if not all(isinstance(target, ast.Attribute) for target in node.targets):
                     features |= _shares(node.value)
                 else:
@@ -310,7 +345,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
-                features |= _shares(node.value)
+                features |= _shares(node.value) | _keeps(node.value)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr=called))) if called[-1:] != "_":
                 if ops.method(called) is not None or ops.function("torch." + called) is not None:
                     features |= DROPPED
@@ -377,6 +412,7 @@ _ATTRIBUTES = {
     "as_strided": EXPAND,
     "register_forward_hook": HOOK,
     "state_dict": STATE_DICT,
+    "load_state_dict": LOADS_STATE,
     "data_ptr": DATA_PTR,
     "grad": GRAD,
     "cpu": HOST,
@@ -406,3 +442,44 @@ def _shares(value: ast.expr) -> int:
             return SHARE if holds and any(isinstance(item, (ast.Name, ast.Attribute)) for item in given) else 0
         return SHARE
     return 0
+
+
+def _keeps(value: ast.expr | None, deep: int = 0) -> int:
+    """Whether a binding to this expression holds a generator, or the parameters of a module."""
+    match value:
+        case ast.GeneratorExp() if not deep:
+            return KEPT_ITEMS
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _PARAMETERS:
+            return KEPT_ITEMS
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LAZY and not deep:
+            return KEPT_ITEMS
+        case ast.Call(func=ast.Name(id=name), args=[*_, last]) if name in _LAZY and deep < 4:
+            return _keeps(last, deep + 1)
+        case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in _LISTS and deep < 4:
+            return _keeps(first, deep + 1)
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() if deep < 4:
+            return _keeps(value.generators[0].iter, deep + 1)
+        case ast.IfExp() if deep < 4:
+            return _keeps(value.body, deep + 1) | _keeps(value.orelse, deep + 1)
+    return 0
+
+
+def _module_alias(owner: Function, node: ast.Assign) -> int:
+    """Whether an assignment may give a module a second name: one name says so, or one module is moved twice."""
+    target, value = node.targets[0], node.value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+        if isinstance(value, ast.Name):
+            if value.id in owner.moved:
+                return MODULE_ALIAS
+            owner.moved.add(value.id)
+    if isinstance(target, ast.Subscript):
+        target = target.value
+    if not all(isinstance(item, (ast.Name, ast.Attribute, ast.IfExp)) for item in (target, value)):
+        return 0
+    return MODULE_ALIAS if any(library.says_frozen(_last_name(item)) for item in (target, value)) else 0
+
+
+def _last_name(node: ast.expr) -> str:
+    """`best` of `best` and of `self.best`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.evaluate import held_by
+from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.parts import Index, mixed
@@ -291,6 +292,8 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         cls=was.cls,
         data=was.data if isinstance(was.data, str) or was.kind in ("module", "instance") else None,
     )
+    if one_shot(was) or was.made == "optimizer.state_dict":
+        made.kind, made.made = was.kind, was.made
     if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":

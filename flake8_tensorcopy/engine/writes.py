@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine import gradients, library
 from flake8_tensorcopy.engine.facts import (
     JoinedWrite,
     LostWrite,
@@ -62,6 +62,7 @@ def write_to(
         write.mixed = write.mixed or unsure
         state.add_write(ref.obj, write)
         run.log.append(write)
+        gradients.written(run, write)
         _reach_owners(run, written, write)
         _judge_write(run, write, whole, several, unsure)
 

@@ -31,7 +31,6 @@ def annotation_imported(x: "Tensor"):
     return saved
 
 
-# todo-trigger: an in-place function imported under another name does not trigger a run
 def function_imported(x: th.Tensor):
     x = x - 8
     saved = x

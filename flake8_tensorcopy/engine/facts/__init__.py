@@ -18,18 +18,22 @@ from flake8_tensorcopy.engine.facts.sharing import (
     SharedWrite,
     StaleRead,
 )
-from flake8_tensorcopy.engine.facts.snapshots import StaleSnapshot
+from flake8_tensorcopy.engine.facts.snapshots import ModuleAlias, SharedOptimizerState, StaleSnapshot
+from flake8_tensorcopy.engine.facts.updates import Exhausted, GradientWrite, LostUpdate, StaleGradient
 
 __all__ = [
     "AccumulatedItem",
     "CloneDetach",
     "DeadRebinding",
     "DroppedResult",
+    "Exhausted",
     "Fact",
     "HandedOut",
+    "GradientWrite",
     "HostScalar",
     "JoinedWrite",
     "LeafRebound",
+    "LostUpdate",
     "LostWrite",
     "MutatedArgument",
     "MutatedItem",
@@ -37,7 +41,13 @@ __all__ = [
     "PointerTest",
     "ReboundData",
     "SharedDefault",
+    "ModuleAlias",
+    "OverlappingWrite",
+    "PointerTest",
+    "ReboundData",
+    "SharedOptimizerState",
     "SharedWrite",
+    "StaleGradient",
     "StaleRead",
     "StaleSnapshot",
 ]
