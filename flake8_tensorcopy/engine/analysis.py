@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from flake8_tensorcopy.engine import aliases, generators, snapshots
 from flake8_tensorcopy.engine.classes import holds_tensors
 from flake8_tensorcopy.engine.defaults import class_tensors
 from flake8_tensorcopy.engine.facts import Fact, HandedOut, MutatedArgument
 from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
 from flake8_tensorcopy.engine.hooks import kept_by_hooks
-from flake8_tensorcopy.engine import aliases, generators, snapshots
-from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at, mutated_items
 from flake8_tensorcopy.engine.source import (
@@ -89,6 +88,10 @@ _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"MutatedItem"}), (WRITE, CALLS_WRITER), mutated_items),
     Judge(frozenset({"HandedOut"}), (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT), returned_buffers),
     Judge(frozenset({"SharedDefault"}), (WRITE,), class_tensors),
+    Judge(frozenset({"ModuleAlias"}), (MODULE_ALIAS,), aliases.aliases_on_self),
+    Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
+    Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
+    Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
 )
 
 
@@ -106,11 +109,6 @@ _CLOSINGS: tuple[Closing, ...] = (
 
 # Kinds whose site may stand in another function than the one whose run finds them.
 _ELSEWHERE = frozenset({"MutatedArgument", "HandedOut"})
-    Judge(frozenset({"ModuleAlias"}), (MODULE_ALIAS,), aliases.aliases_on_self),
-    Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
-    Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
-    Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
-)
 
 
 @dataclass(slots=True)

@@ -24,9 +24,9 @@ from flake8_tensorcopy.engine.functions import (
     einops_call,
     numpy_call,
 )
-from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.generators import spent_by_call, spent_by_function
 from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_grad
+from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,

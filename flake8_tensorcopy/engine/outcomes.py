@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 
 from flake8_tensorcopy.engine import library, ops
-from flake8_tensorcopy.engine.defaults import shared_defaults
 from flake8_tensorcopy.engine.aliases import settle_copies
+from flake8_tensorcopy.engine.defaults import shared_defaults
 from flake8_tensorcopy.engine.evaluate import (
     evaluate,
 )
@@ -16,8 +16,8 @@ from flake8_tensorcopy.engine.facts import (
     DroppedResult,
     LostWrite,
 )
-from flake8_tensorcopy.engine.handed_out import live_in_containers
 from flake8_tensorcopy.engine.gradients import settle_writes
+from flake8_tensorcopy.engine.handed_out import live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle

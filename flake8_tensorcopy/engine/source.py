@@ -199,6 +199,17 @@ def _spread_writes(functions: list[Function]) -> None:
     for function in functions:
         if not writers.isdisjoint(function.calls):
             function.features |= CALLS_WRITER
+    givers = {function.name for function in functions if function.generates}
+    graders = {function.name for function in functions if function.features & GRAD and "backward" in function.calls}
+    states = STATE_DICT | LOADS_STATE
+    loaders = {function.name for function in functions if function.features & states == states}
+    for function in functions:
+        if not loaders.isdisjoint(function.calls):
+            function.features |= states
+        if not givers.isdisjoint(function.calls):
+            function.features |= KEPT_ITEMS
+        if not graders.isdisjoint(function.calls):
+            function.features |= GRAD
 
 
 def _defaults(node: FunctionNode) -> int:
@@ -214,17 +225,6 @@ def _of_self(node: ast.expr | None) -> bool:
         if isinstance(node, ast.Name):
             return node.id == "self"
     return False
-    givers = {function.name for function in functions if function.generates}
-    graders = {function.name for function in functions if function.features & GRAD and "backward" in function.calls}
-    states = STATE_DICT | LOADS_STATE
-    loaders = {function.name for function in functions if function.features & states == states}
-    for function in functions:
-        if not loaders.isdisjoint(function.calls):
-            function.features |= states
-        if not givers.isdisjoint(function.calls):
-            function.features |= KEPT_ITEMS
-        if not graders.isdisjoint(function.calls):
-            function.features |= GRAD
 
 
 def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -309,9 +309,6 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         features |= MODULE_ALIAS
                 elif called == "copy" and node.args:
                     features |= MODULE_ALIAS
-            case ast.Return() | ast.Yield() | ast.YieldFrom():
-                if not isinstance(node, ast.Return) or _keeps(node.value):
-                    owner.generates = True
             case ast.AugAssign():
                 features |= WRITE
                 if isinstance(node.target, ast.Subscript):
@@ -355,14 +352,19 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 if not isinstance(node, ast.comprehension):
                     owner.loops.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
                 features |= SHARE
-            case ast.Return(value=given) if cls is not None and given is not None:
-                parts = given.elts if isinstance(given, ast.Tuple) else [given]
-                parts = given.values if isinstance(given, ast.Dict) else parts
-                owner.gives.update(part.id for part in parts if isinstance(part, ast.Name))
-                if any(_of_self(part) for part in parts):
-                    features |= HANDS_OUT
-            case ast.Yield():
-                features |= SHARE
+            case ast.Return(value=given) if given is not None:
+                if _keeps(given):
+                    owner.generates = True
+                if cls is not None:
+                    parts = given.elts if isinstance(given, ast.Tuple) else [given]
+                    parts = given.values if isinstance(given, ast.Dict) else parts
+                    owner.gives.update(part.id for part in parts if isinstance(part, ast.Name))
+                    if any(_of_self(part) for part in parts):
+                        features |= HANDS_OUT
+            case ast.Yield() | ast.YieldFrom():
+                owner.generates = True
+                if isinstance(node, ast.Yield):
+                    features |= SHARE
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 owner.inner.append(node)
                 if not isinstance(node, ast.Lambda):

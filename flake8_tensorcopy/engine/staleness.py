@@ -11,9 +11,9 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
 from flake8_tensorcopy.engine.handed_out import stored_read
 from flake8_tensorcopy.engine.mutated import argument_read, items_read
-from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.snapshots import intended
