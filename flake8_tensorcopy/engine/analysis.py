@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.repeated import repeats_on_self
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
     CLONE,
@@ -22,10 +23,14 @@ from flake8_tensorcopy.engine.source import (
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
+    REPEAT,
     REPLACED,
+    SELF_COPY,
     SHARE,
     STATE_DICT,
+    STORAGE,
     SWAP,
+    WRAP,
     WRITE,
     Class,
     Function,
@@ -48,6 +53,13 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "RepeatedReference": (REPEAT,),
+    "WrappedTensor": (WRAP,),
+    "SelfCopy": (SELF_COPY,),
+    "AliasedOut": (SELF_COPY,),
+    "KeptStorage": (STORAGE,),
+    "UnlinkedArray": (STORAGE,),
+    "ReadOnlyWrite": (STORAGE | WRITE,),
 }
 
 
@@ -59,7 +71,7 @@ class Judge(NamedTuple):
     facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
 
 
-_JUDGES: tuple[Judge, ...] = ()
+_JUDGES: tuple[Judge, ...] = (Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self),)
 
 
 @dataclass(slots=True)

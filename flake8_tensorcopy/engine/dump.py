@@ -24,6 +24,13 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
+    "RepeatedReference": ("name", "holds"),
+    "WrappedTensor": ("name", "op", "reason"),
+    "SelfCopy": ("target", "source", "relation"),
+    "AliasedOut": ("op", "out", "argument"),
+    "KeptStorage": ("view", "into"),
+    "UnlinkedArray": ("array", "tensor"),
+    "ReadOnlyWrite": ("writer", "op", "made"),
 }
 
 

@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.evaluate import (
     fresh,
 )
 from flake8_tensorcopy.engine.operations import in_place
+from flake8_tensorcopy.engine.parameters import assigned
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
@@ -59,6 +60,7 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     Not a copy that the function made itself, and not a module that belongs to another object: `a.optimizer` trains
     `a.model` and not `b.model`.
     """
+    run.steps.append(run.count())
     obj = optimizer.obj
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
     if not (isinstance(known, list) and known):
@@ -106,6 +108,8 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     obj = Obj("module", "fresh", node, made="torch.nn.Sequential", cls="torch.nn.Sequential")
     if args.values and not args.spread and not any(value.kind == "dict" for value in args.values):
         obj.data = ("layers", list(args.values))
+    elif args.spread:
+        obj.data = ("some layers", list(args.values))
     match node.args:
         case [ast.Call(args=[ast.List(elts=pairs)])] if all(isinstance(pair, ast.Tuple) for pair in pairs):
             # `Sequential(OrderedDict([("act", nn.ReLU()), ..]))`
@@ -143,6 +147,7 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         return Value((Ref(Obj("iter", "fresh", node, made=name, data=(kind, [(node, one)]))),))
     if name == "load_state_dict":
         args.use(run)
+        assigned(run, node, obj, args)
         own = any(
             held.obj is obj and any(link.kind == SNAPSHOT for link in held.chain)
             for value in args.values

@@ -15,8 +15,11 @@ from flake8_tensorcopy.engine.facts import (
     LostWrite,
 )
 from flake8_tensorcopy.engine.host import host_scalar
+from flake8_tensorcopy.engine.parameters import finish_wraps
+from flake8_tensorcopy.engine.repeated import finish_repeats
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle
+from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
@@ -167,6 +170,9 @@ def finish_run(run: Run) -> None:
     settle(
         run,
     )
+    finish_repeats(run)
+    finish_wraps(run)
+    finish_storages(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -33,6 +33,10 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+REPEAT = 1 << 28  # a list display times a number, a comprehension of one name, `dict.fromkeys`
+SELF_COPY = 1 << 29  # a write with an operand of the same name, or a product of matrices with `out=`
+STORAGE = 1 << 30  # what keeps, moves or borrows a storage: `torch.save`, `share_memory_`, `frombuffer`
+WRAP = 1 << 31  # a parameter built over a tensor
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -162,7 +166,7 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE):
+        for feature in (WRITE, INPLACE_MODULE, REPEAT, STORAGE):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
@@ -236,6 +240,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     owner.calls.add(called)
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
+                features |= _calls_feature(node, called)
                 for keyword in node.keywords:
                     if keyword.arg in ("out", "inplace"):
                         features |= INPLACE_MODULE if called[:1].isupper() else WRITE
@@ -252,6 +257,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= SHARE
             case ast.AugAssign():
                 features |= WRITE
+                if _names_again(node.target, [node.value]):
+                    features |= SELF_COPY
                 if isinstance(node.target, ast.Attribute):
                     # In place: it binds nothing new.
                     stack.append((node.target.value, level + 1))
@@ -261,7 +268,14 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
             case ast.MatchAs():
                 features |= SHARE
+            case ast.BinOp(op=ast.Mult()):
+                if isinstance(node.left, (ast.List, ast.Tuple)) or isinstance(node.right, (ast.List, ast.Tuple)):
+                    features |= REPEAT
+            case ast.ListComp(elt=ast.Name() | ast.Attribute()) | ast.DictComp(value=ast.Name() | ast.Attribute()):
+                features |= REPEAT
             case ast.Assign():
+                if isinstance(node.targets[0], ast.Subscript) and _names_again(node.targets[0], [node.value]):
+                    features |= SELF_COPY
                 if not all(isinstance(target, ast.Attribute) for target in node.targets):
                     features |= _shares(node.value)
                 else:
@@ -340,6 +354,52 @@ _ATTRIBUTES = {
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
 }
+
+
+def _calls_feature(node: ast.Call, called: str) -> int:
+    """What a call may do to storages, by its name and the looks of its arguments."""
+    if called in _STORAGE_CALLS or any(keyword.arg == "mmap_mode" for keyword in node.keywords):
+        return STORAGE
+    if called == "append":
+        return STORAGE if any(isinstance(item, ast.Subscript) for one in node.args for item in ast.walk(one)) else 0
+    if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
+        return WRAP
+    if called == "fromkeys":
+        return REPEAT
+    if any(keyword.arg == "out" for keyword in node.keywords):
+        return SELF_COPY
+    if called[-1:] == "_" and isinstance(node.func, ast.Attribute) and _names_again(node.func.value, node.args):
+        return SELF_COPY
+    return 0
+
+
+_WRAPS = frozenset({"Parameter", "from_pretrained", "vector_to_parameters"})
+_STORAGE_CALLS = frozenset(
+    "save share_memory_ frombuffer memmap broadcast_to broadcast_arrays sliding_window_view".split()
+)
+
+
+def _names_again(target: ast.expr, values: list[ast.expr]) -> bool:
+    """Whether an operand is (a view of) what the target names, to go by their first names."""
+    name = _rooted(target)
+    if isinstance(target, ast.Subscript):
+        values = [*values, target.slice]
+    return bool(name) and any(f"{_rooted(value)}.".startswith(f"{name}.") for value in values)
+
+
+def _rooted(node: ast.expr) -> str:
+    """The name or dotted attribute that indices and calls are applied to: `self.x` of `self.x[1:].t()`."""
+    parts: list[str] = []
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=inner, attr=name):
+                parts.append(name)
+            case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                parts.clear()
+            case _:
+                return ""
+        node = inner
+    return ".".join([node.id, *reversed(parts)])
 
 
 def _shares(value: ast.expr) -> int:

@@ -10,8 +10,10 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
+from flake8_tensorcopy.engine.storages import left_behind_used
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -59,6 +61,12 @@ def finish(run: Run) -> None:
     if not uses:
         return
     run.uses = []
+    if run.left_behind or run.wraps:
+        for use in uses:
+            if use.ref.place in run.left_behind and use.role not in ("receiver", "bind"):
+                left_behind_used(run, use.ref.place, use.ref, use.node)
+            if run.wraps:
+                wrapped_read(run, use)
     state = run.state
     if state is None:
         return
@@ -101,7 +109,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     if snapshot is not None:
         _stale_snapshot(run, use, write, snapshot)
         return
-    if write.how in ("training", "part") or writer is None or ref.obj.moved:
+    if write.how in ("training", "part") or writer is None or ref.obj.moved or write.node in run.read_only:
         return
     if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
         return

@@ -6,8 +6,10 @@ array-like indexing, 0 unknown.  The statement that the fact is about never coun
 """
 
 from flake8_tensorcopy.engine.facts.base import Fact
+from flake8_tensorcopy.engine.facts.constructors import RepeatedReference, WrappedTensor
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
+from flake8_tensorcopy.engine.facts.selfcopy import AliasedOut, SelfCopy
 from flake8_tensorcopy.engine.facts.sharing import (
     AccumulatedItem,
     JoinedWrite,
@@ -18,21 +20,29 @@ from flake8_tensorcopy.engine.facts.sharing import (
     StaleRead,
 )
 from flake8_tensorcopy.engine.facts.snapshots import StaleSnapshot
+from flake8_tensorcopy.engine.facts.storages import KeptStorage, ReadOnlyWrite, UnlinkedArray
 
 __all__ = [
     "AccumulatedItem",
+    "AliasedOut",
     "CloneDetach",
     "DeadRebinding",
     "DroppedResult",
     "Fact",
     "HostScalar",
     "JoinedWrite",
+    "KeptStorage",
     "LeafRebound",
     "LostWrite",
     "OverlappingWrite",
     "PointerTest",
+    "ReadOnlyWrite",
     "ReboundData",
+    "RepeatedReference",
+    "SelfCopy",
     "SharedWrite",
     "StaleRead",
     "StaleSnapshot",
+    "UnlinkedArray",
+    "WrappedTensor",
 ]
