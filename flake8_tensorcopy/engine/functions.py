@@ -284,6 +284,8 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     result = fresh(run, node, "array", short)
     if short == "frombuffer":
         buffer_of(run, node, args, result.refs[0].obj)
+    elif short in library.NUMPY_READ_ONLY:
+        result.refs[0].obj.data = "readonly"
     elif short in ("load", "memmap"):
         mapped(args, result.refs[0].obj)
     return result

@@ -66,7 +66,7 @@ NUMPY_VIEWS = frozenset(
     "reshape ravel transpose squeeze swapaxes expand_dims broadcast_to atleast_1d atleast_2d view".split()
 )
 # NumPy's calls whose result is read-only: views that overlap, and files mapped for reading.
-NUMPY_READ_ONLY = frozenset({"broadcast_to", "broadcast_arrays", "sliding_window_view"})
+NUMPY_READ_ONLY = frozenset({"broadcast_to", "sliding_window_view"})
 # Methods and functions that return `bytes`, as far as a call that wants a buffer is concerned.
 GIVES_BYTES = frozenset(
     "bytes encode tobytes read read_bytes readline getvalue recv b64decode decompress dumps pack to_bytes".split()

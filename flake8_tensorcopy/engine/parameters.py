@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine.facts import WrappedTensor
 from flake8_tensorcopy.engine.run import Run, Use
 from flake8_tensorcopy.engine.source import Class
-from flake8_tensorcopy.engine.values import ALIAS, DETACH, SNAPSHOT, VIEW, Obj, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.values import ALIAS, DETACH, SNAPSHOT, VIEW, Arm, Obj, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
@@ -25,6 +25,7 @@ class Wrap(NamedTuple):
     loop: tuple[int, ...]
     tick: int
     trained: bool  # the parameter is one, not frozen
+    arms: frozenset[Arm]
 
 
 def wrap(run: Run, node: ast.Call, value: Value, op: str, trained: bool = True) -> None:
@@ -34,11 +35,11 @@ def wrap(run: Run, node: ast.Call, value: Value, op: str, trained: bool = True) 
     ref = value.refs[0]
     if ref.place is None or not _live(ref):
         return
-    made = Wrap(node, ref, op, run.loop, run.count(), trained)
+    made = Wrap(node, ref, op, run.loop, run.count(), trained, run.now.arms | ref.arms)
     for known in run.wraps if op != "vector_to_parameters" else ():
         again = known.node is not node or known.loop != run.loop
         if again and known.ref.obj is ref.obj and known.op != "vector_to_parameters":
-            if not exclusive(known.ref.arms | ref.arms, run.now.arms) and _same(known.ref, ref):
+            if not exclusive(known.arms, made.arms) and _same(known.ref, ref):
                 for one, other in ((known, made), (made, known)):
                     if one.trained:
                         _report(run, one, "wrapped", other.node, ref.place.name)
@@ -72,7 +73,7 @@ def wrapped_read(run: Run, use: Use) -> None:
         return
     for made in run.wraps:
         if made.trained and made.tick < use.tick and _beside(made, use.ref) and _trained_since(run, made, use.tick):
-            if use.ref.place is not None and not exclusive(use.ref.arms, made.ref.arms):
+            if use.ref.place is not None and not exclusive(use.ref.arms, made.arms):
                 _report(run, made, "read", use.node, use.ref.place.name)
 
 
@@ -88,7 +89,7 @@ def wrapped_written(run: Run, write: Write) -> None:
     if write.how == "training":
         return
     for made in run.wraps:
-        if not _beside(made, write.ref) or write.ref.place is None or exclusive(write.arms, made.ref.arms):
+        if not _beside(made, write.ref) or write.ref.place is None or exclusive(write.arms, made.arms):
             continue
         # Initialised after it was wrapped: the same as before.
         if made.ref.obj.owner == "fresh" and not _trained_since(run, made, write.tick):
@@ -113,7 +114,7 @@ def finish_wraps(run: Run) -> None:
     for slot, value in run.state.fields(run.params[0]).items():
         for ref in value.refs:
             for made in run.wraps:
-                if made.trained and _beside(made, ref) and not run.closed_over & {slot[1:]}:
+                if made.trained and _beside(made, ref) and not exclusive(made.arms, ref.arms):
                     reader = reader_of(cls, slot[1:], run.function.name)
                     if reader is not None:
                         _report(run, made, "kept", reader, f"{run.params[0].key}{slot}")
@@ -150,7 +151,7 @@ def assigned(run: Run, node: ast.Call, target: Obj, args: Args) -> None:
         for held in run.now.fields(ref.obj).values() if ref.obj.data == "state" else ():
             for one in held.refs:
                 if one.obj is not target and one.obj.owner != "fresh" and any(x.kind == SNAPSHOT for x in one.chain):
-                    made = Wrap(node, one, "load_state_dict", run.loop, run.count(), True)
+                    made = Wrap(node, one, "load_state_dict", run.loop, run.count(), True, run.now.arms)
                     _report(run, made, "source", node, one.obj.key or "the other module")
 
 

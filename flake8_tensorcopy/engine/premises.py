@@ -23,10 +23,17 @@ class Premise(NamedTuple):
 
 def suppose(run: Run, obj: Obj, needs: str, fact: Fact) -> bool:
     """Whether the fact hangs on an argument of this function; it is kept for the callers then."""
-    if obj not in run.params or obj.kind != "unknown" or obj.refuted or len(run.premises) >= MAX_PREMISES:
+    if (
+        obj not in run.params
+        or obj.kind not in ("unknown", "module")
+        or obj.refuted
+        or len(run.premises) >= MAX_PREMISES
+    ):
         return False
     premise = Premise(run.params.index(obj), needs, fact)
-    if all(known.fact.site is not fact.site or known.needs != needs for known in run.premises):
+    if len(run.premises) < MAX_PREMISES and all(
+        known.fact.site is not fact.site or known.needs != needs for known in run.premises
+    ):
         run.premises.append(premise)
     return True
 

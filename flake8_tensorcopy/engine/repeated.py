@@ -45,9 +45,10 @@ def multiplied(run: Run, node: ast.BinOp, left: Value, right: Value, result: Val
                 _repeat(run, Repeat(node, item, "multiplied", run.stmt), value.obj, result.obj)
 
 
-def comprehended(
-    run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, item: ast.expr, result: Obj
-) -> None:
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+
+def comprehended(run: Run, node: Comprehension, item: ast.expr, result: Obj) -> None:
     """`[t for _ in range(n)]`: the item does not depend on the loop."""
     held = run.now.fields(result).get("[*]")
     targets = {n.id for one in node.generators for n in ast.walk(one.target) if isinstance(n, ast.Name)}
@@ -73,12 +74,10 @@ def _repeat(run: Run, made: Repeat, obj: Obj, container: Obj) -> None:
     """Follow the container if a write to a slot would matter; say at once that it holds one layer."""
     if _is_meant(run, made):
         return
-    if obj.kind == "module" or obj.param:
-        if has_parameters(run, obj):
-            run.repeats[container] = made
-            inline = isinstance(made.item, ast.Call)
-            if inline or _placed(made):
-                run.fact(_fact(run, made, "parameter" if obj.param else "layer"))
+    if has_parameters(run, obj):
+        run.repeats[container] = made
+        if isinstance(made.item, ast.Call) or _placed(made):
+            run.fact(_fact(run, made, "parameter" if obj.param else "layer"))
     elif obj.kind == "tensor":
         run.repeats[container] = made
         container.data = Value((Ref(obj),))

@@ -313,23 +313,14 @@ def aliased_out(run: Run, node: ast.Call, name: str, args: Args) -> None:
         return
     positions = library.READ_WHILE_WRITTEN[short]
     given, out = args.keywords["out"]
-    read = [
-        pair
-        for at, pair in enumerate(zip(args.nodes, args.values, strict=True))
-        if positions is None or at in positions
-    ]
+    pairs = list(zip(args.nodes, args.values, strict=True))
+    read = [pair for at, pair in enumerate(pairs) if positions is None or at in positions]
     first = ("input",) if positions and 0 in positions else ()
     names = (*first, "other", "mat1", "mat2", "mat", "vec", "vec2", "batch1", "batch2", "tensor2")
     read += [args.keywords[word] for word in names if word in args.keywords]
     if positions is None:
-        read += [
-            (item, held)
-            for _, value in read
-            for ref in value.refs
-            if ref.obj.kind in ("list", "tuple")
-            for item in [given]
-            for slot, held in run.now.fields(ref.obj).items()
-        ]
+        lists = [ref.obj for _, value in read for ref in value.refs if ref.obj.kind in ("list", "tuple")]
+        read += [(given, held) for obj in lists for held in run.now.fields(obj).values()]
     for item, value in read:
         if _overlap(out, value):
             run.fact(AliasedOut(site=node, op=short, out=run.short(given), argument=run.short(item)))

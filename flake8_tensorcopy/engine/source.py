@@ -374,9 +374,7 @@ def _calls_feature(node: ast.Call, called: str) -> int:
 
 
 _WRAPS = frozenset({"Parameter", "from_pretrained", "vector_to_parameters"})
-_STORAGE_CALLS = frozenset(
-    "save share_memory_ frombuffer memmap broadcast_to broadcast_arrays sliding_window_view".split()
-)
+_STORAGE_CALLS = frozenset("save share_memory_ frombuffer memmap broadcast_to sliding_window_view".split())
 
 
 def _names_again(target: ast.expr, values: list[ast.expr]) -> bool:

@@ -29,7 +29,7 @@ def saved(run: Run, node: ast.Call, args: Args) -> None:
     pending = [] if given is None else [given[1]]
     while pending:
         value = pending.pop()
-        for ref in value.refs:
+        for ref in value.refs if len(value.refs) < 2 else (*value.refs, *value.refs):  # one of several: twice
             if ref.obj.kind in ("dict", "list", "tuple") and ref.obj.owner == "fresh" and len(pending) < 50:
                 pending.extend(run.now.fields(ref.obj).values())
             else:
@@ -59,7 +59,8 @@ def appended(run: Run, node: ast.Call, container: Obj, value: Value) -> None:
     ref = value.refs[0]
     made_here = ref.obj.owner in ("fresh", "unknown") and ref.obj.kind in ("tensor", "unknown")
     off = run.now.grad is False or ref.obj.graph is False or any(link.kind == DETACH for link in ref.chain)
-    whole = ref.place is not None and ref.place.loop == run.loop
+    base = ref.via[0] if ref.via else ref.place
+    whole = base is not None and base.loop == run.loop
     part = _small_part(ref)
     if made_here and off and whole and part is not None and ref.obj.made not in ("", "index"):
         _kept(run, node, ref, part, container.key, ref.obj)
@@ -81,7 +82,7 @@ def _is_small(link: Link) -> bool:
         return True
     if isinstance(link.key, Index):
         items = [item.split("@")[0] for item in link.key.items]
-        return any(":" not in item and item not in ("None", "...") or _ends(item) for item in items)
+        return any((":" not in item and item not in ("None", "...")) or _ends(item) for item in items)
     return link.op in _PARTS and link.key is not None
 
 

@@ -120,12 +120,9 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
     if all(link.op in ARRAY_ONLY for link in links):
         links = []
     temporary = any(link.kind == NUMPY for link in ref.chain[ref.held :])  # `t.numpy().sort()`
-    if (
-        read_only_write(run, write)
-        or overlap is not None
-        or temporary
-        or any(link.kind == UNSURE for link in ref.chain)
-    ):
+    if read_only_write(run, write):
+        return
+    if overlap is not None or temporary or any(link.kind == UNSURE for link in ref.chain):
         return
     if links and not ref.obj.moved and ref.obj.owner in ("argument", "attribute", "item"):
         kind = MAYBE if any(link.kind == MAYBE for link in links) else NUMPY
