@@ -2,7 +2,7 @@
 ## What it does
 
 Reports a write to a tensor over an array that NumPy holds read-only: `np.frombuffer` of `bytes`, `np.broadcast_to`,
-`sliding_window_view`, a file mapped with `mmap_mode="r"`.
+`sliding_window_view`, a file mapped with `mmap_mode="r"`; and to `torch.frombuffer` of `bytes`.
 
 ## Why it is a bug
 

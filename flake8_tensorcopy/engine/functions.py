@@ -138,7 +138,7 @@ def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
     if value.obj is not None and value.refs:
-        wrap(run, node, value, "Parameter")
+        wrap(run, node, value, "Parameter", trained=not frozen)
         if all(ref.place is None for ref in value.refs):
             obj = value.obj
             obj.kind, obj.param, obj.leaf, obj.graph = "tensor", True, True, not frozen
@@ -236,7 +236,16 @@ def _vector_to_parameters(run: Run, node: ast.Call, args: Args) -> Value:
     return NONE
 
 
+def _from_buffer(run: Run, node: ast.Call, args: Args) -> Value:
+    """`torch.frombuffer(raw, dtype=..)`: the very bytes."""
+    args.use(run)
+    result = fresh(run, node, "tensor", "frombuffer", graph=False)
+    buffer_of(run, args, result.refs[0].obj)
+    return result
+
+
 SPECIAL: dict[str, Special] = {
+    "torch.frombuffer": _from_buffer,
     "torch.nn.Embedding.from_pretrained": _from_pretrained,
     "torch.nn.EmbeddingBag.from_pretrained": _from_pretrained,
     "torch.nn.utils.vector_to_parameters": _vector_to_parameters,
@@ -283,7 +292,7 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     args.use(run, role)
     result = fresh(run, node, "array", short)
     if short == "frombuffer":
-        buffer_of(run, node, args, result.refs[0].obj)
+        buffer_of(run, args, result.refs[0].obj)
     elif short in library.NUMPY_READ_ONLY:
         result.refs[0].obj.data = "readonly"
     elif short in ("load", "memmap"):

@@ -271,7 +271,9 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             case ast.BinOp(op=ast.Mult()):
                 if isinstance(node.left, (ast.List, ast.Tuple)) or isinstance(node.right, (ast.List, ast.Tuple)):
                     features |= REPEAT
-            case ast.ListComp(elt=ast.Name() | ast.Attribute()) | ast.DictComp(value=ast.Name() | ast.Attribute()):
+            case ast.ListComp() | ast.GeneratorExp() if isinstance(node.elt, (ast.Name, ast.Attribute)):
+                features |= REPEAT
+            case ast.DictComp(value=ast.Name() | ast.Attribute()):
                 features |= REPEAT
             case ast.Assign():
                 if isinstance(node.targets[0], ast.Subscript) and _names_again(node.targets[0], [node.value]):

@@ -164,8 +164,8 @@ def finish_storages(run: Run) -> None:
 # ----- arrays that may not be written
 
 
-def buffer_of(run: Run, node: ast.Call, args: Args, made: Obj) -> None:
-    """`np.frombuffer(raw)`: read-only where raw is bytes."""
+def buffer_of(run: Run, args: Args, made: Obj) -> None:
+    """`frombuffer(raw)`: read-only where raw is bytes."""
     given = args.keywords.get("buffer", (args.nodes[0], args.values[0]) if args.values else None)
     if given is None:
         return
@@ -195,11 +195,11 @@ def _gives_bytes(node: ast.AST | None) -> bool:
 def read_only_write(run: Run, write: Write) -> bool:
     """Whether a write through a tensor reaches an array that NumPy would not let be written."""
     ref = write.ref
-    crossing = next((at for at, link in enumerate(ref.chain) if link.kind == NUMPY and ref.kind == "tensor"), None)
-    if crossing is None or any(link.kind not in (ALIAS, DETACH, VIEW, NUMPY) for link in ref.chain):
+    if ref.kind != "tensor" or any(link.kind not in (ALIAS, DETACH, VIEW, NUMPY) for link in ref.chain):
         return False
+    crossing = next((at for at, link in enumerate(ref.chain) if link.kind == NUMPY), 0)
     view = next((link for link in ref.chain[:crossing] if link.op in library.NUMPY_READ_ONLY), None)
-    origin = ref.obj.data if ref.obj.kind == "array" else None
+    origin = ref.obj.data if ref.obj.kind == "array" or ref.obj.made == "frombuffer" else None
     if view is None and origin != "readonly" and not isinstance(origin, Obj):
         return False
     if write.how == "call" and view is not None and view.node is write.node:

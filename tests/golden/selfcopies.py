@@ -31,13 +31,14 @@ def part_of_the_whole(x: torch.Tensor):
     x[1:] -= x[1]  # fact: SelfCopy target=x[1:] source=x[1] relation=part | refused # raises: RuntimeError
 
 
-# run: mask_of_itself(torch.tensor([True, False]), torch.tensor([True]))
+# run: mask_of_itself(torch.tensor([True, True, False]), torch.tensor([True, False]))
 def mask_of_itself(mask: torch.Tensor, values: torch.Tensor):
     mask[mask] = values
     # fact: SelfCopy target=mask[mask] source=mask relation=index | refused
     # raises: RuntimeError
 
 
+# run: mask_filled(torch.tensor([True, False]))
 def mask_filled(mask: torch.BoolTensor):
     mask[mask] = False
     mask[~mask] = True
