@@ -26,15 +26,16 @@ def saved(run: Run, node: ast.Call, args: Args) -> None:
     """`torch.save(x[:10], path)` writes all of x."""
     given = args.keywords.get("obj", (node, args.values[0]) if args.values else None)
     found: dict[Obj, list[Ref]] = {}
-    pending = [] if given is None else [given[1]]
+    pending = [] if given is None else [(given[1], False)]
     while pending:
-        value = pending.pop()
-        for ref in value.refs if len(value.refs) < 2 else (*value.refs, *value.refs):  # one of several: twice
+        value, several = pending.pop()
+        several = several or len(value.refs) > 1
+        for ref in value.refs:
             if ref.obj.kind in ("dict", "list", "tuple") and ref.obj.owner == "fresh" and len(pending) < 50:
-                pending.extend(run.now.fields(ref.obj).values())
+                pending.extend((held, several or slot == "[*]") for slot, held in run.now.fields(ref.obj).items())
             else:
                 item = ref.obj.parent if _is_item(run, ref) else None
-                found.setdefault(item or ref.obj, []).append(ref)
+                found.setdefault(item or ref.obj, []).extend([ref, ref] if several else [ref])
     for obj, refs in found.items():
         if len(refs) > 1:
             continue  # beside the whole, or another part of it, the storage is not written for the view alone
