@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
+    UNSURE,
     VIEW,
     Chain,
     Link,
@@ -76,7 +77,9 @@ def _is_whole(link: Link) -> bool:
 def _loop_index(run: Run, link: Link) -> str:
     """The index `k` of `x[k]` in `for k in order:`: what a loop yields is taken for a number, not for a mask."""
     node = link.node
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name) or link.key is not None:
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
+        return ""
+    if link.kind != UNSURE and (link.op != "[]" or link.key is not None):
         return ""
     value = run.now.env.get(node.slice.id)
     if run.stmt is None or value is None or all(node is not item for item in ast.walk(run.stmt)):
