@@ -44,7 +44,7 @@ None yet: call `share_memory_()` first and `numpy()` after it.
 ## Limits
 
 Silent where the array is not used again in the function, where it was copied, and where the tensor is in shared memory
-already. Of an attribute, only uses in the same method are seen.
+already. Of an array in an attribute, a use in another method of the class counts.
 
 ## References
 
