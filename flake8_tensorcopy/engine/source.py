@@ -269,8 +269,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             case ast.MatchAs():
                 features |= SHARE
             case ast.BinOp(op=ast.Mult()):
-                if isinstance(node.left, (ast.List, ast.Tuple)) or isinstance(node.right, (ast.List, ast.Tuple)):
-                    features |= REPEAT
+                for side in (node.left, node.right):
+                    if isinstance(side, (ast.List, ast.Tuple)):
+                        named = any(isinstance(item, (ast.Call, ast.Name, ast.Attribute)) for item in side.elts)
+                        features |= REPEAT if named else 0
             case ast.ListComp() | ast.GeneratorExp() if isinstance(node.elt, (ast.Name, ast.Attribute)):
                 features |= REPEAT
             case ast.DictComp(value=ast.Name() | ast.Attribute()):
