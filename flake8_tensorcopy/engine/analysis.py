@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_cal
 from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at, mutated_items
+from flake8_tensorcopy.engine.repeated import repeats_on_self
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
     CALLS_WRITER,
@@ -37,10 +38,14 @@ from flake8_tensorcopy.engine.source import (
     MAX_DEPTH,
     MODULE_ALIAS,
     PARAMETERS,
+    REPEAT,
     REPLACED,
+    SELF_COPY,
     SHARE,
     STATE_DICT,
+    STORAGE,
     SWAP,
+    WRAP,
     WRITE,
     Class,
     Function,
@@ -73,6 +78,13 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "StaleGradient": (GRAD | SHARE,),
     "GradientWrite": (GRAD | WRITE,),
     "SharedOptimizerState": (STATE_DICT | LOADS_STATE,),
+    "RepeatedReference": (REPEAT,),
+    "WrappedTensor": (WRAP,),
+    "SelfCopy": (SELF_COPY,),
+    "AliasedOut": (SELF_COPY,),
+    "KeptStorage": (STORAGE,),
+    "UnlinkedArray": (STORAGE,),
+    "ReadOnlyWrite": (STORAGE | WRITE,),
 }
 
 
@@ -92,6 +104,7 @@ _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
     Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
     Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
+    Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self),
 )
 
 

@@ -32,6 +32,7 @@ from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -126,7 +127,9 @@ def assign(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
             _store_attribute(run, target, value, source)
         case ast.Subscript():
             run.use(value, source, "store")
-            _store_subscript(run, target, value, source, evaluate(run, target.value))
+            base = evaluate(run, target.value)
+            run.operands = (target, [(source, value)])
+            _store_subscript(run, target, value, source, base)
         case ast.Tuple() | ast.List():
             _unpack(run, target, value, source)
         case ast.Starred():
@@ -319,6 +322,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             run.note_container(obj, target.slice)
             weak = not isinstance(target.slice, ast.Constant)
             _edit_snapshot(run, target, ref, value)
+            run.slot_stores.add(obj)
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
             if weak and "[*]" in run.now.fields(obj):
                 store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)
@@ -326,6 +330,8 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             continue
         _, complete = index_text(run, target.slice)
         known = not complete and kind not in ("advanced", "unknown")
+        if kind != "basic":
+            indexed_by_itself(run, target, base, value, source, "=")
         literal = literal_list(run.text(target.slice))
         chosen = kind == "advanced" and isinstance(target.slice, (ast.List, ast.ListComp)) and not literal
         key = (target, "chosen") if chosen else index_part(run, target.slice) if known or literal else None
@@ -431,6 +437,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
     run.use(value, node.value, role)
     op = operator(node.op) + "="
     target = node.target
+    run.operands = (node, [(node.value, value)])
     if isinstance(target, ast.Name):
         before = run.now.env.get(target.id)
         if before is None:
@@ -460,6 +467,8 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                     held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
                 continue
+            if kind != "basic":
+                indexed_by_itself(run, target, base, value, node.value, op)
             _, complete = index_text(run, target.slice)
             known = not complete and kind not in ("advanced", "unknown")
             link = Link(VIEW, "[]", target, key=index_part(run, target.slice) if known else None)

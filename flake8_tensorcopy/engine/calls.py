@@ -38,9 +38,12 @@ from flake8_tensorcopy.engine.modules import (
 )
 from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.premises import met
+from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
 from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.storages import saved
 from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -141,6 +144,10 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     op = ops.function(name)
     if op is not None and op.form != "module":
         return apply_op(run, node, op, name, args)
+    if name == "torch.save":
+        saved(run, node, args)
+    if run.repeats and name.startswith("torch.nn."):
+        held_by_module(run, node)
     short = name.rsplit(".", 1)[-1]
     if name.startswith("torch.nn.init.") and short.endswith("_") and args.values:
         target = args.values[0]
@@ -184,6 +191,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
                 run.use_logged(value, shown)
             return STRING if base.kind == "str" else NUMBER
         base = Value((Ref(Obj("unknown", "unknown", func.value)),))
+    if name == "fromkeys" and isinstance(func.value, ast.Name) and func.value.id in ("dict", "OrderedDict"):
+        return from_keys(run, node, args)
     run.method_calls[node] = (base, name)
     if name == "backward":
         backward(run, node, base, args)
@@ -353,15 +362,16 @@ def _call_function(
         operands = tuple(ref.obj for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     run.called[node] = done
-    result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
-    items_given(run, node, done, values, args.keywords)
     given = given_to(done, values, args)
     backward_in_call(run, node, done, given)
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    items_given(run, node, done, values, args.keywords)
     spent_by_function(run, node, done, values, args)
     optimizers_of_call(run, node, done, given)
     if done.yields and not done.returned:
         result = Value((Ref(Obj("iter", "fresh", node, made="generator")),))
+    if done.premises and not args.spread:
+        met(run, done, values, args.keywords)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

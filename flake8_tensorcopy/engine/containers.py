@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.generators import one_shot, spend
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.storages import appended
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NONE,
@@ -40,6 +41,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
                     return None
                 obj.refuted = True
             value = args.values[-1]
+            if name == "append":
+                appended(run, node, obj, value)
             if name == "extend":
                 value = element_of(run, args.nodes[-1], value)
             # Once for each time that the list is made: here, or in a loop that is over.

@@ -34,6 +34,13 @@ KEYS = {
     "GradientWrite": ("writer", "gradient", "op", "by"),
     "Exhausted": ("name", "made"),
     "LostUpdate": ("target", "index", "op"),
+    "RepeatedReference": ("name", "holds"),
+    "WrappedTensor": ("name", "op", "reason"),
+    "SelfCopy": ("target", "source", "relation"),
+    "AliasedOut": ("op", "out", "argument"),
+    "KeptStorage": ("view", "into"),
+    "UnlinkedArray": ("array", "tensor"),
+    "ReadOnlyWrite": ("writer", "op", "made"),
 }
 
 

@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.items import each_item, one_row
 from flake8_tensorcopy.engine.parts import Index, Row
+from flake8_tensorcopy.engine.repeated import multiplied
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -52,6 +53,8 @@ def _constant(_run: Run, node: ast.Constant) -> Value:
     value = node.value
     if value is None:
         return NONE
+    if isinstance(value, bytes):
+        return Value((Ref(Obj("bytes", "fresh", node)),))
     if isinstance(value, str):
         return Value(kind="str", const=value)
     if value is ...:
@@ -373,6 +376,8 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
         kind = "tensor"
     elif "array" in kinds:
         kind = "array"
+    elif kinds == {"bytes"}:
+        kind = "bytes"
     elif kinds & {"list", "tuple"}:
         return fresh(run, node, "list" if "list" in kinds else "tuple", made)
     else:
@@ -424,8 +429,10 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
             continue
         run.use(left, left_node, role)
         run.use(right, one.right, role)
-        left = arithmetic(run, one, operator(one.op), left, right)
-        left_node = one
+        made = arithmetic(run, one, operator(one.op), left, right)
+        if isinstance(one.op, ast.Mult):
+            multiplied(run, one, left, right, made)
+        left, left_node = made, one
     return left
 
 

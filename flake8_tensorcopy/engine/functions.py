@@ -16,8 +16,10 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.generators import spent_by_call
 from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
+from flake8_tensorcopy.engine.parameters import wrap
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.storages import buffer_of, mapped
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -85,6 +87,11 @@ def _map(run: Run, node: ast.Call, args: Args) -> Value:
     return Value((Ref(Obj("unknown", "unknown", node, made="map", refuted=True, operands=args.objs())),))
 
 
+def _bytes(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    return Value((Ref(Obj("bytes", "fresh", node)),))
+
+
 def _getattr(run: Run, node: ast.Call, args: Args) -> Value:
     return UNKNOWN
 
@@ -101,6 +108,7 @@ BUILTINS: dict[str, Special] = {
     "getattr": _getattr,
     "filter": _filter,
     "map": _map,
+    "bytes": _bytes,
 }
 
 
@@ -148,6 +156,7 @@ def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
     if value.obj is not None and value.refs:
+        wrap(run, node, value, "Parameter", trained=not frozen)
         if all(ref.place is None for ref in value.refs):
             obj = value.obj
             obj.kind, obj.param, obj.leaf, obj.graph = "tensor", True, True, not frozen
@@ -239,7 +248,36 @@ def attribute_from_call(run: Run, node: ast.Call, obj: Obj, name: str, value: Va
     run.now.set_field(obj, f".{name}", run.bound(value, place, given))
 
 
+def _from_pretrained(run: Run, node: ast.Call, args: Args) -> Value:
+    """`nn.Embedding.from_pretrained(vectors, freeze=False)`: a table over the very vectors, to be trained."""
+    given = args.values[0] if args.values else args.keywords.get("embeddings", (node, UNKNOWN))[1]
+    args.use(run)
+    frozen = args.keywords.get("freeze", (args.nodes[1], UNKNOWN) if len(args.nodes) > 1 else None)
+    trained = frozen is not None and isinstance(frozen[0], ast.Constant) and frozen[0].value is False
+    wrap(run, node, given, "from_pretrained", trained)
+    return Value((Ref(Obj("module", "fresh", node, made="torch.nn.Embedding", cls="torch.nn.Embedding")),))
+
+
+def _vector_to_parameters(run: Run, node: ast.Call, args: Args) -> Value:
+    """The parameters become views of the vector."""
+    args.use(run)
+    wrap(run, node, args.values[0] if args.values else UNKNOWN, "vector_to_parameters")
+    return NONE
+
+
+def _from_buffer(run: Run, node: ast.Call, args: Args) -> Value:
+    """`torch.frombuffer(raw, dtype=..)`: the very bytes."""
+    args.use(run)
+    result = fresh(run, node, "tensor", "frombuffer", graph=False)
+    buffer_of(run, args, result.refs[0].obj)
+    return result
+
+
 SPECIAL: dict[str, Special] = {
+    "torch.frombuffer": _from_buffer,
+    "torch.nn.Embedding.from_pretrained": _from_pretrained,
+    "torch.nn.EmbeddingBag.from_pretrained": _from_pretrained,
+    "torch.nn.utils.vector_to_parameters": _vector_to_parameters,
     "copy.deepcopy": _deepcopy,
     "copy.copy": _copy,
     "types.SimpleNamespace": _namespace,
@@ -282,7 +320,14 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if short in library.NUMPY_VIEWS and value.refs:
         return Value(tuple(ref.derive(Link(VIEW, short, node)) for ref in value.refs))
     args.use(run, role)
-    return fresh(run, node, "array", short)
+    result = fresh(run, node, "array", short)
+    if short == "frombuffer":
+        buffer_of(run, args, result.refs[0].obj)
+    elif short in library.NUMPY_READ_ONLY:
+        result.refs[0].obj.data = "readonly"
+    elif short in ("load", "memmap"):
+        mapped(args, result.refs[0].obj)
+    return result
 
 
 def array_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> Value:

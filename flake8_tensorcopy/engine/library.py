@@ -24,6 +24,33 @@ CONTAINER_METHODS = frozenset(
     "append appendleft extend insert items values keys copy get pop setdefault update clear popitem".split()
 )
 
+# Classes of torch.nn whose objects have parameters of their own.
+WITH_PARAMETERS = frozenset(
+    f"{kind}{size}"
+    for kind in ("BatchNorm", "Conv", "ConvTranspose", "LazyBatchNorm", "LazyConv", "LazyConvTranspose")
+    for size in ("1d", "2d", "3d")
+) | frozenset(
+    "Bilinear Embedding EmbeddingBag GRU GRUCell GroupNorm LSTM LSTMCell LayerNorm LazyLinear Linear "
+    "MultiheadAttention PReLU RMSNorm RNN RNNCell SyncBatchNorm Transformer TransformerDecoder "
+    "TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer AdaptiveLogSoftmaxWithLoss".split()
+)
+# Those that have some only when told `affine=True`.
+AFFINE_IF_ASKED = frozenset(f"{lazy}InstanceNorm{size}" for lazy in ("", "Lazy") for size in ("1d", "2d", "3d"))
+# The arguments that a product of matrices still reads after it began to write `out`; None is all of them.
+READ_WHILE_WRITTEN: dict[str, tuple[int, ...] | None] = {
+    **dict.fromkeys(("mm", "mv", "bmm", "matmul", "linalg.matmul"), (0, 1)),
+    **dict.fromkeys(("addmm", "addmv", "addbmm", "baddbmm"), (1, 2)),
+    **dict.fromkeys(("matrix_power", "linalg.matrix_power"), (0,)),
+    **dict.fromkeys(("chain_matmul", "linalg.multi_dot"), None),
+}
+# Operations that work element by element, as methods with a `_` or with `out=`, and as operators.
+ELEMENTWISE = frozenset(
+    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow copy lerp addcmul addcdiv "
+    "atan2 arctan2 hypot copysign maximum minimum fmax fmin logaddexp logaddexp2 logical_and logical_or logical_xor "
+    "bitwise_and bitwise_or bitwise_xor eq ne lt le gt ge xlogy nextafter heaviside gcd lcm "
+    "+= -= *= /= //= %= **= &= |= ^=".split()
+)
+
 # Context managers that are there to watch what happens inside.
 QUIET = ("raises", "suppress", "warns", "profile", "benchmark", "timer", "mode(", "counter", "trace", "record")
 # Calls that read a clock: what stands around them is being timed.
@@ -37,6 +64,12 @@ PLAIN_DECORATORS = frozenset(
 NUMPY_SHARES = frozenset({"asarray", "asanyarray", "ascontiguousarray", "frombuffer"})
 NUMPY_VIEWS = frozenset(
     "reshape ravel transpose squeeze swapaxes expand_dims broadcast_to atleast_1d atleast_2d view".split()
+)
+# NumPy's calls whose result is read-only: views that overlap, and files mapped for reading.
+NUMPY_READ_ONLY = frozenset({"broadcast_to", "sliding_window_view"})
+# Methods and functions that return `bytes`, as far as a call that wants a buffer is concerned.
+GIVES_BYTES = frozenset(
+    "bytes encode tobytes read read_bytes readline getvalue recv b64decode decompress dumps pack to_bytes".split()
 )
 NUMPY_FUNCTION_WRITES = frozenset({"shuffle", "copyto", "putmask", "place", "fill_diagonal"})
 NUMPY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize"})

@@ -16,7 +16,7 @@ MAX_CALL_DEPTH = 5
 MAX_BASES = 30
 
 MODULE_BASES = frozenset({"torch.nn.Module", "pytorch_lightning.LightningModule", "lightning.LightningModule"})
-_NUMBER_TYPES = frozenset({"int", "float", "bool", "complex", "str", "bytes", "torch.dtype", "torch.device"})
+_NUMBER_TYPES = frozenset({"int", "float", "bool", "complex", "str", "torch.dtype", "torch.device"})
 _OPTIONAL = frozenset({"Optional", "typing.Optional", "Union", "typing.Union", "Annotated", "typing.Annotated"})
 _SEQUENCES = frozenset(
     "list List tuple Tuple Sequence Iterable typing.List typing.Tuple typing.Sequence typing.Iterable "
@@ -289,6 +289,8 @@ class Module:
                 made.leaf = True
         elif name == "numpy.ndarray":
             made.kind = "array"
+        elif name == "bytes":
+            made.kind = "bytes"
         elif name in _NUMBER_TYPES:
             return None
         elif name in _MAPPINGS:

@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.evaluate import (
     fresh,
 )
 from flake8_tensorcopy.engine.operations import in_place
+from flake8_tensorcopy.engine.parameters import assigned
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import stepped
 from flake8_tensorcopy.engine.source import Class
@@ -60,6 +61,7 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     Not a copy that the function made itself, and not a module that belongs to another object: `a.optimizer` trains
     `a.model` and not `b.model`.
     """
+    run.steps.append(run.count())
     obj = optimizer.obj
     if obj is not None:
         stepped(run, obj, node)
@@ -109,6 +111,8 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     obj = Obj("module", "fresh", node, made="torch.nn.Sequential", cls="torch.nn.Sequential")
     if args.values and not args.spread and not any(value.kind == "dict" for value in args.values):
         obj.data = ("layers", list(args.values))
+    elif args.spread:
+        obj.data = ("some layers", list(args.values))
     match node.args:
         case [ast.Call(args=[ast.List(elts=pairs)])] if all(isinstance(pair, ast.Tuple) for pair in pairs):
             # `Sequential(OrderedDict([("act", nn.ReLU()), ..]))`
@@ -147,6 +151,7 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         return Value((Ref(Obj("iter", "fresh", node, made=name, data=(kind, [(node, one)]))),))
     if name == "load_state_dict":
         args.use(run)
+        assigned(run, node, obj, args)
         own = any(
             held.obj is obj and any(link.kind == SNAPSHOT for link in held.chain)
             for value in args.values

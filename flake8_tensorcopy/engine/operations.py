@@ -18,6 +18,8 @@ from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
 from flake8_tensorcopy.engine.run import Backward, Run
+from flake8_tensorcopy.engine.selfcopy import aliased_out
+from flake8_tensorcopy.engine.storages import moved
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -102,6 +104,8 @@ def _out(run: Run, node: ast.Call, op: Op, short: str, args: Args) -> Value:
     target_node, target = args.keywords["out"]
     if target.kind == "none":
         return op_result(run, node, op, short, args.values, args, 1)
+    aliased_out(run, node, op.name, args)
+    run.operands = (node, [pair for pair in args.all() if pair[0] is not target_node])
     write_to(run, node, target, short, "out", run.short(target_node))
     run.written_here.append((node, target, f"{short}(out=..)"))
     return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
@@ -427,6 +431,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     one = Value((ref,))
     whole = run.method_calls[node][0] if node in run.method_calls else one
     if name == "share_memory_":
+        moved(run, node, ref)
         ref.obj.moved = True
     if name in library.TENSOR_ONLY or (name == "clamp" and any(value.refs for value in args.values)):
         run.note(one, 2)
@@ -446,6 +451,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             args.read = True
             if name == "copy_":
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
+            run.operands = (node, args.all())
             write_to(run, node, one, name, "method", run.short(func.value), whole=whole)
             run.use(one, func.value, "receiver")
             run.written_here.append((node, one, name))

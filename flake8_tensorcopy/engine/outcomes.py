@@ -19,8 +19,11 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar
+from flake8_tensorcopy.engine.parameters import finish_wraps
+from flake8_tensorcopy.engine.repeated import finish_repeats
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle
+from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
@@ -175,6 +178,9 @@ def finish_run(run: Run) -> None:
     live_in_containers(run)
     settle_writes(run)
     settle_copies(run)
+    finish_repeats(run)
+    finish_wraps(run)
+    finish_storages(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

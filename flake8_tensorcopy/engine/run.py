@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.generators import Spent
     from flake8_tensorcopy.engine.gradients import Met, Touched
     from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.parameters import Wrap
+    from flake8_tensorcopy.engine.premises import Premise
+    from flake8_tensorcopy.engine.repeated import Repeat
     from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.summaries import Summary
 
@@ -179,6 +182,17 @@ class Run:
         self.any_items: dict[Obj, Obj] = {}
         self.siblings: dict[str, frozenset[str]] = {}
         self.rebindings: list[tuple[Place, DeadRebinding, Ref]] = []
+        self.operands: tuple[ast.AST, list[tuple[ast.expr, Value]]] | None = None  # of the write about to be made
+        self.premises: list[Premise] = []
+        self.repeats: dict[Obj, Repeat] = {}  # containers of one object
+        self.repeat_places: dict[Place, Obj] = {}
+        self.slot_writes: dict[Obj, Write] = {}
+        self.slot_stores: set[Obj] = set()  # containers of which a slot was bound anew
+        self.in_shared_memory: set[tuple[Obj, Link | None]] = set()
+        self.left_behind: dict[Place, tuple[ast.Call, frozenset[Arm], Link | None]] = {}
+        self.read_only: set[ast.AST] = set()  # writes that no array of NumPy's would allow
+        self.wraps: list[Wrap] = []
+        self.steps: list[int] = []  # when an optimizer stepped
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
         self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
         self.loaded: set[Obj] = set()

@@ -41,6 +41,10 @@ KEPT_ITEMS = 1 << 24  # a name for a generator, for parameters, for a list of th
 MODULE_ALIAS = 1 << 25  # a second name, move or shallow copy of what may be a module
 INDEX_ADD = 1 << 26  # `x[idx] += v`
 LOADS_STATE = 1 << 27  # `load_state_dict`
+REPEAT = 1 << 28  # a list display times a number, a comprehension of one name, `dict.fromkeys`
+SELF_COPY = 1 << 29  # a write with an operand of the same name, or a product of matrices with `out=`
+STORAGE = 1 << 30  # what keeps, moves or borrows a storage: `torch.save`, `share_memory_`, `frombuffer`
+WRAP = 1 << 31  # a parameter built over a tensor
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -181,7 +185,7 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE, HOOK):
+        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
@@ -291,6 +295,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     owner.calls.add(called)
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
+                features |= _calls_feature(node, called)
                 for keyword in node.keywords:
                     if keyword.arg in ("out", "inplace"):
                         features |= INPLACE_MODULE if called[:1].isupper() else WRITE
@@ -313,6 +318,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= WRITE
                 if isinstance(node.target, ast.Subscript):
                     features |= INDEX_ADD
+                if _names_again(node.target, [node.value]):
+                    features |= SELF_COPY
                 if isinstance(node.target, ast.Attribute):
                     # In place: it binds nothing new.
                     stack.append((node.target.value, level + 1))
@@ -322,10 +329,21 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
             case ast.MatchAs():
                 features |= SHARE
+            case ast.BinOp(op=ast.Mult()):
+                for side in (node.left, node.right):
+                    if isinstance(side, (ast.List, ast.Tuple)):
+                        named = any(isinstance(item, (ast.Call, ast.Name, ast.Attribute)) for item in side.elts)
+                        features |= REPEAT if named else 0
+            case ast.ListComp() | ast.GeneratorExp() if isinstance(node.elt, (ast.Name, ast.Attribute)):
+                features |= REPEAT
+            case ast.DictComp(value=ast.Name() | ast.Attribute()):
+                features |= REPEAT
             case ast.Assign():
                 features |= _keeps(node.value) | _module_alias(owner, node)
                 if isinstance(node.targets[0], ast.Subscript) and isinstance(node.value, ast.BinOp):
                     features |= INDEX_ADD
+                if isinstance(node.targets[0], ast.Subscript) and _names_again(node.targets[0], [node.value]):
+                    features |= SELF_COPY
                 if not all(isinstance(target, ast.Attribute) for target in node.targets):
                     features |= _shares(node.value)
                 else:
@@ -425,6 +443,55 @@ _ATTRIBUTES = {
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
 }
+
+
+def _calls_feature(node: ast.Call, called: str) -> int:
+    """What a call may do to storages, by its name and the looks of its arguments."""
+    if called in _STORAGE_CALLS or any(keyword.arg == "mmap_mode" for keyword in node.keywords):
+        return STORAGE
+    if called == "append":
+        kept = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Attribute)
+        return (
+            STORAGE
+            if kept and any(isinstance(item, ast.Subscript) for one in node.args for item in ast.walk(one))
+            else 0
+        )
+    if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
+        return WRAP
+    if called == "fromkeys":
+        return REPEAT
+    if any(keyword.arg == "out" for keyword in node.keywords):
+        return SELF_COPY
+    if called[-1:] == "_" and isinstance(node.func, ast.Attribute) and _names_again(node.func.value, node.args):
+        return SELF_COPY
+    return 0
+
+
+_WRAPS = frozenset({"Parameter", "from_pretrained", "vector_to_parameters"})
+_STORAGE_CALLS = frozenset("save share_memory_ frombuffer memmap broadcast_to sliding_window_view".split())
+
+
+def _names_again(target: ast.expr, values: list[ast.expr]) -> bool:
+    """Whether an operand is (a view of) what the target names, to go by their first names."""
+    name = _rooted(target)
+    if isinstance(target, ast.Subscript):
+        values = [*values, target.slice]
+    return bool(name) and any(f"{_rooted(value)}.".startswith(f"{name}.") for value in values)
+
+
+def _rooted(node: ast.expr) -> str:
+    """The name or dotted attribute that indices and calls are applied to: `self.x` of `self.x[1:].t()`."""
+    parts: list[str] = []
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=inner, attr=name):
+                parts.append(name)
+            case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                parts.clear()
+            case _:
+                return ""
+        node = inner
+    return ".".join([node.id, *reversed(parts)])
 
 
 def _shares(value: ast.expr) -> int:

@@ -14,9 +14,11 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
 from flake8_tensorcopy.engine.handed_out import stored_read
 from flake8_tensorcopy.engine.mutated import argument_read, items_read
+from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.snapshots import intended
+from flake8_tensorcopy.engine.storages import left_behind_used
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -66,6 +68,12 @@ def finish(run: Run) -> None:
     run.uses = []
     if run.touched:
         note_reads(run, uses)
+    if run.left_behind or run.wraps:
+        for use in uses:
+            if use.ref.place in run.left_behind and use.role not in ("receiver", "bind"):
+                left_behind_used(run, use.ref.place, use.ref, use.node)
+            if run.wraps:
+                wrapped_read(run, use)
     state = run.state
     if state is None:
         return
@@ -115,7 +123,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         return
     if write.how == "training" and use.role not in ("test", "logged"):
         alias_read(run, ref, write, use.node)
-    if write.how in ("training", "part", "gradient") or writer is None or ref.obj.moved:
+    if write.how in ("training", "part", "gradient") or writer is None or ref.obj.moved or write.node in run.read_only:
         return
     if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
         return

@@ -11,8 +11,12 @@ from flake8_tensorcopy.engine.facts import (
     OverlappingWrite,
     SharedWrite,
 )
+from flake8_tensorcopy.engine.parameters import wrapped_written
 from flake8_tensorcopy.engine.parts import beside, mixed
+from flake8_tensorcopy.engine.repeated import slot_written
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.selfcopy import operands_of
+from flake8_tensorcopy.engine.storages import left_behind_used, read_only_write
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     ARRAY_ONLY,
@@ -63,6 +67,14 @@ def write_to(
         state.add_write(ref.obj, write)
         run.log.append(write)
         gradients.written(run, write)
+        if run.operands is not None and run.operands[0] is node:
+            operands_of(run, write, run.operands[1])
+        if run.repeats:
+            slot_written(run, write)
+        if run.wraps:
+            wrapped_written(run, write)
+        if ref.place in run.left_behind and ref.place is not None:
+            left_behind_used(run, ref.place, ref, node)
         _reach_owners(run, written, write)
         _judge_write(run, write, whole, several, unsure)
 
@@ -109,9 +121,11 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
     if all(link.op in ARRAY_ONLY for link in links):
         links = []
     temporary = any(link.kind == NUMPY for link in ref.chain[ref.held :])  # `t.numpy().sort()`
+    if read_only_write(run, write):
+        return
     if overlap is not None or temporary or any(link.kind == UNSURE for link in ref.chain):
         return
-    if links and ref.obj.owner in ("argument", "attribute", "item"):
+    if links and not ref.obj.moved and ref.obj.owner in ("argument", "attribute", "item"):
         kind = MAYBE if any(link.kind == MAYBE for link in links) else NUMPY
         run.fact(
             SharedWrite(

@@ -6,9 +6,11 @@ array-like indexing, 0 unknown.  The statement that the fact is about never coun
 """
 
 from flake8_tensorcopy.engine.facts.base import Fact
+from flake8_tensorcopy.engine.facts.constructors import RepeatedReference, WrappedTensor
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
 from flake8_tensorcopy.engine.facts.handed_out import HandedOut, MutatedArgument, MutatedItem, SharedDefault
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
+from flake8_tensorcopy.engine.facts.selfcopy import AliasedOut, SelfCopy
 from flake8_tensorcopy.engine.facts.sharing import (
     AccumulatedItem,
     JoinedWrite,
@@ -19,10 +21,12 @@ from flake8_tensorcopy.engine.facts.sharing import (
     StaleRead,
 )
 from flake8_tensorcopy.engine.facts.snapshots import ModuleAlias, SharedOptimizerState, StaleSnapshot
+from flake8_tensorcopy.engine.facts.storages import KeptStorage, ReadOnlyWrite, UnlinkedArray
 from flake8_tensorcopy.engine.facts.updates import Exhausted, GradientWrite, LostUpdate, StaleGradient
 
 __all__ = [
     "AccumulatedItem",
+    "AliasedOut",
     "CloneDetach",
     "DeadRebinding",
     "DroppedResult",
@@ -32,6 +36,7 @@ __all__ = [
     "HandedOut",
     "HostScalar",
     "JoinedWrite",
+    "KeptStorage",
     "LeafRebound",
     "LostUpdate",
     "LostWrite",
@@ -40,11 +45,16 @@ __all__ = [
     "MutatedItem",
     "OverlappingWrite",
     "PointerTest",
+    "ReadOnlyWrite",
     "ReboundData",
+    "RepeatedReference",
+    "SelfCopy",
     "SharedDefault",
     "SharedOptimizerState",
     "SharedWrite",
     "StaleGradient",
     "StaleRead",
     "StaleSnapshot",
+    "UnlinkedArray",
+    "WrappedTensor",
 ]
