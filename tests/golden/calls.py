@@ -410,3 +410,14 @@ def module_built_here(x: torch.Tensor):
     skip = x
     x = relu(x)  # fact: StaleRead reader=skip writer=x op=relu link=alias | how=module
     return x + skip
+
+
+def _total(*parts):
+    return sum(parts)
+
+
+def spread_into_a_function_of_any_number(x: torch.Tensor, rows: list[torch.Tensor]):
+    old = x
+    sums = _total(*rows)
+    x.add_(sums)  # fact: StaleRead reader=old writer=x op=add_ link=alias
+    return old, x
