@@ -24,12 +24,15 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.graph import freeze, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
+from flake8_tensorcopy.engine.leaves import marked
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -175,14 +178,14 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         _rebind_data(run, target, base, value, source)
         return
     if target.attr == "requires_grad":
-        for ref in base.refs:
-            ref.obj.leaf, ref.obj.graph = True, bool(source.value) if isinstance(source, ast.Constant) else None
+        set_requires_grad(run, target, base, source)
         return
     for ref in base.refs:
         obj = ref.obj
         if obj.kind == "tensor" and target.attr != "grad":
             continue
         key = "." + target.attr
+        sink(run, value, target, kept=True)
         run.rebinds.append((obj, key))
         before = run.field(obj, key)
         run.use(value, source, "store")
@@ -197,6 +200,24 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         leaf_rebound(run, target, obj, before, value, source, name)
     if not base.refs:
         run.use(value, source, "store")
+
+
+def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.expr) -> None:
+    """`x.requires_grad = True`: x is a leaf that the graph begins at; False: it is none, and no module's parameter
+    of that kind trains."""
+    known = source.value if isinstance(source, ast.Constant) else None
+    if known:
+        marked(run, target, base, run.short(target.value), attribute=True)
+        return
+    for ref in base.refs:
+        obj = ref.obj
+        owner = obj.parent
+        if obj.param and owner is not None and obj.slot.endswith(")]"):
+            freeze(run, owner, certain=known is not None)
+        if obj.kind == "module":
+            freeze(run, obj, certain=known is not None)
+            continue
+        obj.leaf, obj.graph = True, False if known is not None and not run.now.arms else None
 
 
 def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) -> None:
@@ -324,6 +345,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             run.now.forget(obj)
         one = Value((ref,))
         write_to(run, target, one, "[...] =", "subscript", run.short(target.value), whole=base, part=link)
+        written_from(run, (ref,), [value])
         if ref.place is None:
             lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
 
@@ -415,7 +437,7 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
 
 
 def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
-    value = evaluate(run, node.value)
+    value = run.augmented = evaluate(run, node.value)
     role = "difference" if isinstance(node.op, ast.Sub) else "operand"
     run.use(value, node.value, role)
     op = operator(node.op) + "="
@@ -456,6 +478,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
             write_to(run, node, Value((ref,)), op, "augmented", run.text(target), whole=base, part=link)
+            written_from(run, (ref,), [value])
             if ref.place is None:
                 lost_write(run, node, Value((ref,)), op)
         return
@@ -475,6 +498,14 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 _augmented_write(run, node, held, op, run.text(target))
 
 
+def record_augmented(run: Run, node: ast.AugAssign, refs: tuple[Ref, ...], op: str) -> None:
+    """`x *= w`: what x depends on from here on, and what is kept."""
+    value = run.augmented
+    written_from(run, refs, [value])
+    short = {"*=": "mul_", "/=": "div_"}.get(op, op)
+    record_in_place(run, node, None, short, refs, [value])
+
+
 def _load(target: ast.Name) -> ast.Name:
     loaded = ast.Name(target.id, ast.Load())
     return ast.copy_location(loaded, target)
@@ -484,6 +515,7 @@ def _augmented_write(run: Run, node: ast.AugAssign, value: Value, op: str, targe
     objs = [ref for ref in value.refs if ref.obj.kind in ("tensor", "array", "unknown")]
     if objs:
         write_to(run, node, Value(tuple(objs)), op, "augmented", target)
+        record_augmented(run, node, tuple(objs), op)
     for ref in value.refs:
         if ref.obj.kind == "list":
             added = evaluate(run, node.value)

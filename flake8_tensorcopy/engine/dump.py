@@ -24,6 +24,13 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
+    "LeafWrite": ("writer", "op"),
+    "SavedWrite": ("writer", "op", "keeper"),
+    "BypassedWrite": ("value", "op"),
+    "ForbiddenWrite": ("writer", "op", "maker"),
+    "MarkedNonLeaf": ("value",),
+    "GradToArray": ("value", "call"),
+    "InferenceUse": ("value", "keeper"),
 }
 
 

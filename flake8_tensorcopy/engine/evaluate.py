@@ -8,9 +8,11 @@ from typing import Any
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import PointerTest
+from flake8_tensorcopy.engine.graph import graph_of, graph_of_result, sink
 from flake8_tensorcopy.engine.items import each_item, one_row
 from flake8_tensorcopy.engine.parts import Index, Row
 from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.saved import operator_keeps, record
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -312,10 +314,11 @@ def copy_of(
         operands=(ref.obj,),
         copied=ref,
         dtype=ref.obj.dtype,
-        graph=None if run.now.grad is None else (ref.obj.graph if run.now.grad else False),
+        graph=None if run.now.grad is None else (graph_of(Value((ref,))) if run.now.grad else False),
         data=index,
     )
     run.use(Value((ref,)), node, "operand", whole)
+    record(run, node, made, None, [Value((ref,))], obj)
     return Value((Ref(obj),))
 
 
@@ -377,16 +380,8 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)
     obj = result.refs[0].obj
-    graphs = [
-        known.graph if known is not None else (False if value.kind == "number" else None)
-        for known, value in zip(objs, operands, strict=True)
-    ]
-    if run.now.grad is False:
-        obj.graph = False
-    elif any(graph is True for graph in graphs):
-        obj.graph = True
-    elif all(graph is False for graph in graphs):
-        obj.graph = False
+    obj.graph = False if run.now.grad is False else graph_of_result(list(operands))
+    record(run, node, made, operator_keeps(made, list(operands)), list(operands), obj)
     obj.zero_dim = all(
         (known.zero_dim and not value.refs[0].chain) if known is not None else value.kind == "number"
         for known, value in zip(objs, operands, strict=True)
@@ -551,6 +546,8 @@ def store_item(
     place.made_in, place.made_at = run.stmt, run.clock
     held = run.bound(value, place, node)
     run.use(value, node, role)
+    if obj.owner not in ("fresh", "unknown"):
+        sink(run, value, node, kept=True)
     if weak:
         before = run.now.fields(obj).get(key)
         if before is not None:
@@ -728,7 +725,9 @@ def _await(run: Run, node: ast.Await) -> Value:
 
 def _yield(run: Run, node: ast.Yield) -> Value:
     if node.value is not None:
-        run.use_deep(evaluate(run, node.value), node.value, "yield")
+        value = evaluate(run, node.value)
+        sink(run, value, node, kept=True)
+        run.use_deep(value, node.value, "yield")
     return UNKNOWN
 
 

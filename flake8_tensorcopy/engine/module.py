@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.graph import Mention
     from flake8_tensorcopy.engine.run import Run
 
 MAX_CALL_DEPTH = 5
@@ -34,6 +35,7 @@ class Module:
         self.runs: dict[Function, Run | None] = {}
         self.depth = 0
         self.train_calls = train_calls
+        self.mentions: dict[str, list[Mention]] | None = None  # made when it is first asked for
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
 
@@ -283,7 +285,7 @@ class Module:
             made.dtype = _TYPED.get(name.removeprefix("torch."), "")
             made.param = name == "torch.nn.Parameter"
             if name == "torch.nn.Parameter":
-                made.leaf = True
+                made.leaf = made.graph = True
         elif name == "numpy.ndarray":
             made.kind = "array"
         elif name in _NUMBER_TYPES:

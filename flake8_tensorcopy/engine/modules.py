@@ -11,8 +11,10 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     fresh,
 )
+from flake8_tensorcopy.engine.graph import freeze, frozen, graph_of_result
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import has_weights, module_keeps, record
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -162,6 +164,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         return None
     if name in library.MODULE_SELF:
         args.use(run)
+        if name == "requires_grad_" and args.all() and not args.flag("requires_grad", 0):
+            freeze(run, obj, certain=isinstance(args.all()[0][0], ast.Constant))
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
         return Value((ref.derive(Link(ALIAS, name, node)),))
@@ -202,7 +206,9 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     args.use(run, "operand")
     several = op is not None and op.many != 1
     result = fresh(run, node, "unknown" if several else "tensor", module.cls, operands=(module, *args.objs()))
-    result.refs[0].obj.graph = True if run.now.grad else (False if run.now.grad is False else None)
+    made = result.refs[0].obj
+    made.graph = graph_of_call(run, module, args.values)
+    record(run, node, shown, module_keeps(module), list(args.values), made)
     return result
 
 
@@ -218,9 +224,17 @@ def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, show
         inner.node, inner.nodes, inner.values = node, args.nodes[:1], [value]
         inner.keywords, inner.spread, inner.read = {}, False, False
         value = call_module(run, node, obj, inner, shown)
-        if value.refs and value.refs[0].obj.owner == "fresh" and not value.refs[0].chain:
-            return value
     return value
+
+
+def graph_of_call(run: Run, module: Obj, given: list[Value]) -> bool | None:
+    """Whether what a module of torch.nn returns requires grad: for its own parameters, or for what it is given."""
+    if not run.now.grad:
+        return run.now.grad
+    if not frozen(module) and has_weights(module.cls) is not False:
+        return True
+    graph = graph_of_result(given)
+    return None if module.graph is not False and has_weights(module.cls) is not False and not graph else graph
 
 
 def may_change(run: Run, obj: Obj) -> None:

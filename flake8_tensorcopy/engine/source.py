@@ -33,6 +33,9 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+REQUIRES_GRAD = 1 << 32  # sets `requires_grad`, or reads it
+TO_ARRAY = 1 << 33  # `.numpy()`, `np.array(..)`
+INFERENCE = 1 << 34  # names inference_mode, or calls what is decorated with it
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -119,6 +122,8 @@ def survey(tree: ast.Module) -> Survey:
         outer = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
         pending.append((body, None, outer, 0))
         pending.append((made, None, node.body, 0))
+        if any(_mentions(item, "inference_mode") for item in node.decorator_list):
+            made.features |= INFERENCE
         return made
 
     def members(cls: Class, node: ast.ClassDef) -> None:
@@ -158,11 +163,17 @@ def survey(tree: ast.Module) -> Survey:
     return result
 
 
+def _mentions(decorator: ast.expr, name: str) -> bool:
+    """Whether a decorator, called or not, has that name."""
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return name == (target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", ""))
+
+
 def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE):
+        for feature in (WRITE, INPLACE_MODULE, INFERENCE):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
@@ -339,6 +350,12 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
+    "requires_grad": REQUIRES_GRAD,
+    "requires_grad_": REQUIRES_GRAD,
+    "numpy": TO_ARRAY,
+    "array": TO_ARRAY,
+    "asarray": TO_ARRAY,
+    "inference_mode": INFERENCE,
 }
 
 

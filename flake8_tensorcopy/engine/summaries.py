@@ -48,6 +48,7 @@ class Effect:
     training: bool
     node: ast.AST
     conditional: bool = False  # on some path of the function only
+    recorded: bool | None = True  # in grad mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ def _summarise(run: Run) -> Summary:
         if mark in seen or len(summary.effects) >= MAX_EFFECTS:
             continue
         seen.add(mark)
-        summary.effects.append(Effect(target, chain, write.op, training, write.inner or write.node, bool(write.arms)))
+        node = write.inner or write.node
+        summary.effects.append(Effect(target, chain, write.op, training, node, bool(write.arms), write.grad))
     for obj, key in run.rebinds:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
@@ -160,6 +162,7 @@ def apply_summary(
             _argument_text(run, node, effect.target, summary),
             inner=effect.node,
             unsure=effect.conditional,
+            recorded=effect.recorded,
         )
     for target, key in summary.rebinds:
         value = _find(run, node, target, given)
@@ -254,7 +257,7 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         made="call",
         dtype=was.dtype,
         zero_dim=was.zero_dim,
-        graph=was.graph,
+        graph=was.graph if run.now.grad else (False if run.now.grad is False and not was.leaf else None),
         leaf=was.leaf,
         param=was.param,
         operands=_operands(was, given, names),

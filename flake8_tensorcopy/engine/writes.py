@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.parts import beside, mixed
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import judge_write
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     ARRAY_ONLY,
@@ -39,11 +40,12 @@ def write_to(
     whole: Value | None = None,
     unsure: bool = False,
     part: Link | None = None,
+    recorded: bool | None = True,
 ) -> None:
     """The current statement changes the value's storage in place.
 
     `whole` is the written value with all its alternatives, where they are written one by one; `part` is the step to
-    what is written of each.
+    what is written of each; `recorded` is the grad mode of the called function, where that is what writes.
     """
     state = run.now
     whole = whole or value
@@ -60,10 +62,12 @@ def write_to(
             others = beside(whole, ref)
             write.others = others if part is None else tuple(other.derive(part) for other in others)
         write.mixed = write.mixed or unsure
+        write.grad = state.grad and recorded
         state.add_write(ref.obj, write)
         run.log.append(write)
         _reach_owners(run, written, write)
         _judge_write(run, write, whole, several, unsure)
+        judge_write(run, write)
 
 
 def _reach_owners(run: Run, ref: Ref, write: Write) -> None:

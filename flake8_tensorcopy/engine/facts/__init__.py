@@ -5,6 +5,15 @@ surely the thing is a tensor: 3 by definition, annotation or a torch result, 2 b
 array-like indexing, 0 unknown.  The statement that the fact is about never counts as evidence.
 """
 
+from flake8_tensorcopy.engine.facts.autograd import (
+    BypassedWrite,
+    ForbiddenWrite,
+    GradToArray,
+    InferenceUse,
+    LeafWrite,
+    MarkedNonLeaf,
+    SavedWrite,
+)
 from flake8_tensorcopy.engine.facts.base import Fact
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
@@ -21,17 +30,24 @@ from flake8_tensorcopy.engine.facts.snapshots import StaleSnapshot
 
 __all__ = [
     "AccumulatedItem",
+    "BypassedWrite",
     "CloneDetach",
     "DeadRebinding",
     "DroppedResult",
     "Fact",
+    "ForbiddenWrite",
+    "GradToArray",
     "HostScalar",
+    "InferenceUse",
     "JoinedWrite",
     "LeafRebound",
+    "LeafWrite",
     "LostWrite",
+    "MarkedNonLeaf",
     "OverlappingWrite",
     "PointerTest",
     "ReboundData",
+    "SavedWrite",
     "SharedWrite",
     "StaleRead",
     "StaleSnapshot",

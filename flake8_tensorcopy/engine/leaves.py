@@ -1,0 +1,128 @@
+"""Leaves of the graph: writes to them, marks on what is none, and what asks for their values."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.facts import GradToArray, LeafWrite, MarkedNonLeaf
+from flake8_tensorcopy.engine.graph import frozen, is_leaf, mark
+from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Run
+
+
+def leaf_write(run: Run, write: Write) -> bool:
+    """A write in grad mode to a leaf that requires grad, or to a view of one: torch refuses it."""
+    ref = write.ref
+    if not write.grad or not is_leaf(run, ref) or any(link.kind in (DETACH, NUMPY) for link in ref.chain[_after(ref) :]):
+        return False
+    if _is_init(run, write) or not _trains(run, ref, write):
+        return False
+    obj = ref.obj
+    run.tape.found.append(
+        LeafWrite(
+            site=write.node,
+            writer=write.target,
+            op=write.op,
+            how=write.how,
+            made=obj.node if obj.owner == "fresh" else None,
+            parameter=obj.param,
+            certain=not write.mixed,
+            inner=write.inner,
+        )
+    )
+    return True
+
+
+def _after(ref: Ref) -> int:
+    """Where the derivation from the leaf begins."""
+    for position in range(len(ref.chain) - 1, -1, -1):
+        if ref.chain[position].op in ("Parameter", "requires_grad_"):
+            return position
+    tracked = ref.place is not None and ref.place.tracked
+    return ref.held if tracked else 0
+
+
+def _is_init(run: Run, write: Write) -> bool:
+    """`nn.init.zeros_(w)` switches grad mode off itself."""
+    node = write.node
+    return isinstance(node, ast.Call) and (run.names.qualify(node.func) or "").startswith("torch.nn.init.")
+
+
+def _trains(run: Run, ref: Ref, write: Write) -> bool:
+    """Whether a parameter that a module was asked for is one that trains: nothing froze it, or its gradient is used."""
+    obj = ref.obj
+    owner = obj if any(link.op == "parameters" for link in ref.chain) else obj.parent
+    if owner is None:
+        return True
+    if owner.kind == "module":
+        return not frozen(owner)
+    if obj.slot.endswith(")]"):
+        return obj in run.tape.gradients
+    return True
+
+
+def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -> None:
+    """`x.requires_grad = True`, `x.requires_grad_()`."""
+    for ref in base.refs:
+        if mark(run, ref) and run.now.grad and not run.tape.expected:
+            fact = MarkedNonLeaf(site=node, value=target, attribute=attribute, made=ref.obj.node, read=None)
+            run.tape.marked.append((ref.obj, fact))
+
+
+def settle_marks(run: Run) -> None:
+    """Marking a computed value is pointless where its `.grad` is wanted, and refused where it is assigned."""
+    for obj, fact in run.tape.marked:
+        assert isinstance(fact, MarkedNonLeaf)
+        read = run.tape.gradients.get(obj)
+        if fact.attribute or read is not None or obj.made == "clone":
+            run.fact(replace(fact, read=read))
+
+
+def on_device(run: Run, ref: Ref) -> bool:
+    """Whether a tensor is on a device: the last move says so, or what it was made from."""
+    for link in reversed(ref.chain):
+        if link.op == "cpu":
+            return False
+        if link.op == "cuda":
+            return True
+        if link.op == "to" and isinstance(link.node, ast.Call):
+            given = [*link.node.args, *(k.value for k in link.node.keywords if k.arg == "device")]
+            names = [item.value for item in given if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+            return any(name.startswith("cuda") for name in names)
+    return ref.obj in run.tape.on_device or _made_on_device(ref.obj)
+
+
+def _made_on_device(obj: Obj) -> bool:
+    """`torch.zeros(3, device="cuda")`."""
+    return isinstance(obj.node, ast.Call) and any(
+        keyword.arg == "device"
+        and isinstance(keyword.value, ast.Constant)
+        and str(keyword.value.value).startswith("cuda")
+        for keyword in obj.node.keywords
+    )
+
+
+def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
+    """`.numpy()`, `np.asarray(x)`: torch refuses a tensor that requires grad, in grad mode, and one on a device."""
+    from flake8_tensorcopy.engine.graph import looks_at_mode
+    from flake8_tensorcopy.engine.operations import on_graph
+
+    forced = any(keyword.arg == "force" for keyword in node.keywords) or (call == ".numpy()" and node.args)
+    if forced or run.tape.expected or ref.kind not in ("tensor", "unknown") or looks_at_mode(run.now.arms):
+        return
+    records = run.now.grad is True and on_graph(ref) is True and is_certain(run, ref)
+    device = on_device(run, ref)
+    if records or device:
+        run.tape.found.append(GradToArray(site=node, value=name, call=call, made=ref.obj.node, device=not records))
+
+
+def is_certain(run: Run, ref: Ref) -> bool:
+    """Whether it requires grad on every path that leads here, and no parameter of unknown training."""
+    owner = ref.obj.parent
+    if owner is not None and ref.obj.param and (owner.kind != "module" or frozen(owner)):
+        return ref.obj in run.tape.gradients
+    return run.tape.arms.get(ref.obj, frozenset()) <= run.now.arms
