@@ -64,7 +64,9 @@ def check(facts: list[MarkedNonLeaf], region: Region) -> Iterator[Finding]:
         if fact.attribute:
             message = f"`{fact.value}.requires_grad = True` raises: `{fact.value}` was computed{made} and is no leaf"
         else:
-            message = f"`{fact.value}.requires_grad_()` makes no leaf: it was computed{made}, so that its `.grad` stays None"
+            message = (
+                f"`{fact.value}.requires_grad_()` makes no leaf: it was computed{made}, and its `.grad` stays None"
+            )
         yield Finding(region.span(fact.site), "TSC415", message)
 
 

@@ -24,7 +24,7 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
-from flake8_tensorcopy.engine.graph import freeze, sink, written_from
+from flake8_tensorcopy.engine.graph import freeze, made_in_inference_mode, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.leaves import marked
@@ -160,6 +160,7 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
             run.logged[place] = set()
             run.moves[place] = (move, ref)
     run.now.bind(target.id, held)
+    made_in_inference_mode(run, value)
     leaf_candidate(run, place, value, source, target.id, before)
     note_rebinding(run, target.id, before, held, place, source)
 

@@ -23,6 +23,7 @@ from flake8_tensorcopy.engine.functions import (
     einops_call,
     numpy_call,
 )
+from flake8_tensorcopy.engine.graph import made_in_inference_mode
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -136,7 +137,7 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name.startswith("torch.nn.init.") and short.endswith("_") and args.values:
         target = args.values[0]
         run.note(target, 2)
-        write_to(run, node, target, short, "function", run.short(args.nodes[0]))
+        write_to(run, node, target, short, "function", run.short(args.nodes[0]), recorded=False)
         run.written_here.append((node, target, short))
         return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
     if name.startswith("torch.optim.lr_scheduler."):
@@ -320,6 +321,7 @@ def _call_function(
         operands = tuple(ref.obj for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    made_in_inference_mode(run, result, done)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

@@ -339,6 +339,10 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     run.item_read(obj)
     if any(link.kind == UNSURE for link in ref.chain):
         return Value((Ref(Obj("unknown", "unknown", node)),))
+    if obj.kind == "iter" and isinstance(node.slice, ast.Constant):
+        part = part_of_several(run, node, obj, node.slice.value)
+        if part is not None:
+            return part
     snapshot = run.now.fields(obj).get("[*]")
     if isinstance(node.slice, ast.Slice):
         return Value((ref.derive(Link(UNSURE, "[:]", node)),))
@@ -360,6 +364,19 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
         if held.place is not None:
             held.place.read = True
     return value
+
+
+def part_of_several(run: Run, node: ast.Subscript, several: Obj, position: object) -> Value | None:
+    """`x.chunk(2)[0]`: one of the views that `chunk`, `split` or `unbind` makes."""
+    from flake8_tensorcopy.engine.operations import unpacked_part
+
+    if not isinstance(several.data, tuple) or several.data[0] != "parts" or type(position) is not int:
+        return None
+    refs = []
+    for ref in several.data[1][0][1].refs:
+        key = unpacked_part(run, several.node or node, several.made, position, several.node or node)
+        refs.append(ref.derive(Link(VIEW, several.made, several.node or node, key=key)))
+    return Value(tuple(refs))
 
 
 def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:

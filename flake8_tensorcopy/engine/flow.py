@@ -13,7 +13,13 @@ from flake8_tensorcopy.engine.evaluate import (
     element_of,
     evaluate,
 )
-from flake8_tensorcopy.engine.graph import entry_mode, in_inference_mode, names_inference_mode, sink
+from flake8_tensorcopy.engine.graph import (
+    entry_mode,
+    in_inference_mode,
+    made_in_inference_mode,
+    names_inference_mode,
+    sink,
+)
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.outcomes import (
@@ -190,6 +196,7 @@ def _return(run: Run, node: ast.Return) -> None:
     if node.value is not None:
         value = evaluate(run, node.value)
         sink(run, value, node)
+        made_in_inference_mode(run, value)
         run.use_deep(value, node.value, "return")
         accumulated(run)
     finish(

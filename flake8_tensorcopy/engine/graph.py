@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.source import REQUIRES_GRAD
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ MAX_ANCESTORS = 200
 MAX_SINKS = 40
 
 # Tests on a path that say the author looked at the mode, or at what requires grad.
-_LOOKS = re.compile(r"requires_grad|grad_enabled|is_leaf|training|inference|no_grad|\beval")
+_LOOKS = re.compile(r"requires_grad|grad_enabled|is_leaf|training|inference|no_grad|\beval|in_?place")
+
+_FREEZES = re.compile(r"freeze|requires_grad$")
 
 OFF = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"})
 ON = frozenset({"torch.enable_grad", "torch.autograd.enable_grad"})
@@ -100,6 +103,19 @@ def graph_of(value: Value) -> bool | None:
     return known.pop() if len(known) == 1 else None
 
 
+def items_of(run: Run, values: list[Value]) -> list[Value]:
+    """These values, and in the place of a container what is in it."""
+    found: list[Value] = []
+    pending = values[::-1]
+    while pending and len(found) < MAX_SINKS:
+        value = pending.pop()
+        if value.obj is not None and value.obj.kind in ("list", "tuple", "dict") and run.state is not None:
+            pending.extend(run.now.fields(value.obj).values())
+        else:
+            found.append(value)
+    return found
+
+
 def graph_of_result(values: list[Value]) -> bool | None:
     """Whether the result of an operation on these requires grad, in grad mode."""
     graphs = [graph_of(value) for value in values]
@@ -163,7 +179,7 @@ def freeze(run: Run, obj: Obj, certain: bool) -> None:
 
     Of a module, `graph` False says that all are frozen, `leaf` False that some may be.
     """
-    pending, seen = [obj], set()
+    pending, seen = [obj], set[Obj]()
     while pending and len(seen) < 50:
         one = pending.pop()
         if one in seen or one.kind not in ("module", "list", "tensor", "unknown"):
@@ -185,6 +201,55 @@ def freeze(run: Run, obj: Obj, certain: bool) -> None:
 def frozen(module: Obj) -> bool:
     """Whether some parameters of a module may not require grad."""
     return module.graph is False or module.leaf is False
+
+
+_ALL_PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "children", "requires_grad_"})
+
+
+def frozen_attributes(module: Module) -> frozenset[str]:
+    """Attributes that a statement of the file freezes: `for p in self.body.parameters(): p.requires_grad = False`."""
+    if module.frozen is None:
+        found: set[str] = set()
+        for function in module.survey.all:
+            if function.features & REQUIRES_GRAD or any(_FREEZES.search(name) for name in function.calls):
+                for statement in function.node.body:
+                    if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                        _frozen_in(statement, function, found)
+        module.frozen = frozenset(found)
+    return module.frozen
+
+
+def _frozen_in(statement: ast.stmt, function: Function, found: set[str]) -> None:
+    inside = list(ast.walk(statement))
+    if any(_switches_off(node) for node in inside):
+        parts: list[ast.AST] = inside
+    else:
+        calls = [node for node in inside if isinstance(node, ast.Call) and _FREEZES.search(_called(node))]
+        parts = [node for call in calls for given in call.args for node in ast.walk(given)]
+    for node in parts:
+        if not isinstance(node, ast.Attribute):
+            continue
+        found.add(node.attr)
+        whole = isinstance(node.value, ast.Name) and node.value.id == "self" and node.attr in _ALL_PARAMETERS
+        if whole and function.cls is not None:
+            found.update(function.cls.assigns)
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _switches_off(node: ast.AST) -> bool:
+    """`p.requires_grad = flag`, `m.requires_grad_(False)`: anything but True."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=value):
+            return not (isinstance(value, ast.Constant) and value.value is True)
+        case (
+            ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[value, *_])
+            | ast.Call(func=ast.Attribute(attr="requires_grad_"), keywords=[ast.keyword(value=value)])
+        ):
+            return not (isinstance(value, ast.Constant) and value.value is True)
+    return False
 
 
 # ----- where a value goes
@@ -309,6 +374,17 @@ def may_set_mode(run: Run, node: ast.expr) -> bool:
     return bool(_MAY_SET.search(run.text(node.func))) or (own is not None and _mentions_mode(own.node))
 
 
+def made_in_inference_mode(run: Run, value: Value, done: Run | None = None) -> None:
+    """The value was made under inference_mode: here, or by a function of the file that has run."""
+    if done is None:
+        marks = run.tape.in_inference > 0
+    else:
+        marks = any(ref.obj in done.tape.inference for one in done.returned for ref in one.value.refs)
+    for ref in value.refs if marks else ():
+        if ref.obj.owner in ("fresh", "unknown") and ref.obj.kind in ("tensor", "unknown"):
+            run.tape.inference.add(ref.obj)
+
+
 def names_inference_mode(run: Run, node: ast.expr) -> bool:
     """Whether a context manager is `torch.inference_mode()`."""
     return isinstance(node, ast.Call) and run.names.qualify(node.func) in INFERENCE_MODE
@@ -335,6 +411,8 @@ def without_grad(module: Module, function: Function) -> bool:
     if module.mentions is None:
         module.mentions = _mentions(module)
     name = function.name
+    if name == "forward":
+        return False  # called by the module's own `__call__`
     if name == "__init__" and function.cls is not None:
         name = function.cls.name
     return _only_off(module, name, function.cls is not None, set())
@@ -344,6 +422,7 @@ def _only_off(module: Module, name: str, method: bool, seen: set[str]) -> bool:
     found = (module.mentions or {}).get(name, [])
     if method and any(one.own for one in found):
         found = [one for one in found if one.own]
+    found = [one for one in found if one.within != name]
     if not found or name in seen:
         return bool(found)
     seen = seen | {name}

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine.facts import GradToArray, LeafWrite, MarkedNonLeaf
+from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafRebound, LeafWrite, MarkedNonLeaf
 from flake8_tensorcopy.engine.graph import frozen, is_leaf, mark
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
 
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 def leaf_write(run: Run, write: Write) -> bool:
     """A write in grad mode to a leaf that requires grad, or to a view of one: torch refuses it."""
     ref = write.ref
-    if not write.grad or not is_leaf(run, ref) or any(link.kind in (DETACH, NUMPY) for link in ref.chain[_after(ref) :]):
+    if (
+        not write.grad
+        or not is_leaf(run, ref)
+        or any(link.kind in (DETACH, NUMPY) for link in ref.chain[_after(ref) :])
+    ):
         return False
-    if _is_init(run, write) or not _trains(run, ref, write):
+    if not _trains(run, ref) or told_inside(run, write, LeafWrite):
         return False
     obj = ref.obj
     run.tape.found.append(
@@ -46,13 +50,14 @@ def _after(ref: Ref) -> int:
     return ref.held if tracked else 0
 
 
-def _is_init(run: Run, write: Write) -> bool:
-    """`nn.init.zeros_(w)` switches grad mode off itself."""
-    node = write.node
-    return isinstance(node, ast.Call) and (run.names.qualify(node.func) or "").startswith("torch.nn.init.")
+def told_inside(run: Run, write: Write, kind: type[Fact]) -> bool:
+    """Whether the function that was called has been told of the write itself."""
+    return write.how == "call" and any(
+        done is not None and (kind, write.inner) in done.facts for done in run.module.runs.values()
+    )
 
 
-def _trains(run: Run, ref: Ref, write: Write) -> bool:
+def _trains(run: Run, ref: Ref) -> bool:
     """Whether a parameter that a module was asked for is one that trains: nothing froze it, or its gradient is used."""
     obj = ref.obj
     owner = obj if any(link.op == "parameters" for link in ref.chain) else obj.parent
@@ -71,6 +76,9 @@ def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -
         if mark(run, ref) and run.now.grad and not run.tape.expected:
             fact = MarkedNonLeaf(site=node, value=target, attribute=attribute, made=ref.obj.node, read=None)
             run.tape.marked.append((ref.obj, fact))
+            update = run.leaf_candidates.get(ref.place) if attribute and ref.place is not None else None
+            if update is not None:
+                run.fact(LeafRebound(site=update[0], target=update[1], reason="marked", expected=node, evidence=3))
 
 
 def settle_marks(run: Run) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.graph import frozen_attributes
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
 from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
@@ -36,6 +38,7 @@ class Module:
         self.depth = 0
         self.train_calls = train_calls
         self.mentions: dict[str, list[Mention]] | None = None  # made when it is first asked for
+        self.frozen: frozenset[str] | None = None  # the same
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
 
@@ -111,6 +114,12 @@ class Module:
                 return True
         return False
 
+    def _is_layer(self, cls: Class) -> bool:
+        """Whether a class is one of torch.nn's layers, made to do something else beside."""
+        return any(library.has_weights(self.names.qualify(base) or "") for base in cls.bases) and "weight" not in (
+            cls.assigns
+        )
+
     def kind_of_class(self, cls: Class) -> str:
         return "module" if self.is_module(cls) else "instance"
 
@@ -178,6 +187,8 @@ class Module:
             made.any_of = run.any_item(obj)
         if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):
             made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
+        if cls is not None and obj.kind == "module" and key in (".weight", ".bias") and self._is_layer(cls):
+            made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
         if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
             copy_facts(obj.data.obj, made)
         if not attribute and obj.data in ("tensors", "indices"):
@@ -216,6 +227,11 @@ class Module:
         methods = cls.assigns.get(key[1:], set())
         if methods <= {"__init__"}:
             copy_facts(was, made)
+            if made.graph is not False and key[1:] in frozen_attributes(self):
+                if made.kind == "module":
+                    made.leaf = False
+                else:
+                    made.graph = None
             if was.kind == "optimizer" and isinstance(was.data, list):
                 made.data = self._held_modules(run, cls, was.data, obj)
             items = self.table(cls).get(key + "[]")

@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.graph import freeze, frozen, graph_of_result
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.saved import has_weights, module_keeps, record
+from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -195,7 +195,8 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     if module.data == "inplace":
         for value in args.values:
             run.note(value, 2)
-        return in_place(run, node, given, shown, "module", run.short(args.nodes[0]) if args.nodes else "")
+        target = run.short(args.nodes[0]) if args.nodes else ""
+        return in_place(run, node, given, shown, "module", target, in_place_row(module))
     if op is not None and op.result in ("view", "maybe", "same"):
         for value in args.values[:1]:
             run.note(value, 2)
@@ -231,10 +232,10 @@ def graph_of_call(run: Run, module: Obj, given: list[Value]) -> bool | None:
     """Whether what a module of torch.nn returns requires grad: for its own parameters, or for what it is given."""
     if not run.now.grad:
         return run.now.grad
-    if not frozen(module) and has_weights(module.cls) is not False:
+    if not frozen(module) and library.has_weights(module.cls) is not False:
         return True
     graph = graph_of_result(given)
-    return None if module.graph is not False and has_weights(module.cls) is not False and not graph else graph
+    return None if module.graph is not False and library.has_weights(module.cls) is not False and not graph else graph
 
 
 def may_change(run: Run, obj: Obj) -> None:

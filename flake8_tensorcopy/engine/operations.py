@@ -13,7 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
     is_imported,
 )
 from flake8_tensorcopy.engine.facts import CloneDetach
-from flake8_tensorcopy.engine.graph import graph_of_result, sink, written_from
+from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.ops import Op
@@ -60,7 +60,7 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
     if "out" in args.keywords:
         return _out(run, node, op, short, args)
     if op.inplace_flag and values and args.flag("inplace", op.inplace_position):
-        return in_place(run, node, values[0], short, "function", run.short(nodes[0]))
+        return in_place(run, node, values[0], short, "function", run.short(nodes[0]), ops.function(name + "_"))
     if op.writes and values:
         for index in op.writes:
             if index < len(values):
@@ -113,11 +113,10 @@ def _out(run: Run, node: ast.Call, op: Op, short: str, args: Args) -> Value:
     return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
 
 
-def in_place(run: Run, node: ast.Call, value: Value, op: str, how: str, target: str) -> Value:
+def in_place(run: Run, node: ast.Call, value: Value, op: str, how: str, target: str, row: Op | None) -> Value:
     write_to(run, node, value, op, how, target)
     run.written_here.append((node, value, op))
-    kept = ops.function("torch.nn.functional." + op.removesuffix("_") + "_")
-    record_in_place(run, node, kept, op, value.refs, [])
+    record_in_place(run, node, row, op, value.refs, [])
     return Value(tuple(ref.derive(Link(ALIAS, op, node)) for ref in value.refs))
 
 
@@ -390,7 +389,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
     elif run.now.grad is False or op.detaches:
         obj.graph = False
     else:
-        obj.graph = graph_of_result([*tensors, *args.given(values)])
+        obj.graph = graph_of_result(items_of(run, [*tensors, *args.given(values)]))
     record(run, node, short, None if op.factory else kept_by(op), values, obj)
     return result
 
@@ -526,7 +525,7 @@ def on_graph(ref: Ref) -> bool | None:
         if link.kind in (DETACH, NUMPY):
             return position < ref.held and ref.place is not None and ref.place.tracked
         if link.kind == SNAPSHOT:
-            return link.op == "parameters" and not (ref.obj.graph is False or ref.obj.leaf is False) or None
+            return (link.op == "parameters" and not (ref.obj.graph is False or ref.obj.leaf is False)) or None
     dtype = dtype_of(ref)
     if dtype == "bool" or "int" in dtype:
         return False

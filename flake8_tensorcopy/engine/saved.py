@@ -6,19 +6,21 @@ import ast
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine import ops
-from flake8_tensorcopy.engine.facts import BypassedWrite, Fact, ForbiddenWrite, InferenceUse, SavedWrite
+from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.facts import BypassedWrite, ForbiddenWrite, InferenceUse, SavedWrite
 from flake8_tensorcopy.engine.graph import (
     Sink,
+    ancestors,
     behind,
+    frozen,
     graph_of,
     graph_of_result,
-    is_leaf,
+    items_of,
     looks_at_mode,
     meets,
     without_grad,
 )
-from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks
+from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
 
@@ -42,9 +44,6 @@ _ACTIVATIONS = {
     "SELU": "selu", "CELU": "celu", "Softplus": "softplus", "Hardtanh": "hardtanh", "ReLU6": "relu6",
     "Hardsigmoid": "hardsigmoid", "Hardswish": "hardswish", "LogSigmoid": "logsigmoid", "Softsign": "softsign",
 }  # fmt: skip
-_KEEPING = ("Linear", "Conv", "LazyConv", "LazyLinear", "BatchNorm", "SyncBatchNorm", "LayerNorm", "GroupNorm", "RMSNorm")
-_WEIGHTED = (*_KEEPING, "Bilinear", "Embedding", "LSTM", "GRU", "RNN", "Multihead", "Transformer", "PReLU", "LazyBatch")
-_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel"})
 
 
 class Keeps(NamedTuple):
@@ -99,28 +98,38 @@ def operator_keeps(symbol: str, operands: list[Value]) -> Keeps | None:
     return None
 
 
+def in_place_row(module: Obj) -> Op | None:
+    """The row of the function that an activation works in place by."""
+    return ops.function(f"torch.nn.functional.{_ACTIVATIONS.get(module.cls.rsplit('.', 1)[-1], '')}_")
+
+
 def module_keeps(module: Obj) -> Keeps | None:
     """What a module of torch.nn keeps of a call."""
     name = module.cls.rsplit(".", 1)[-1]
     if name in _ACTIVATIONS:
         op = ops.function("torch.nn.functional." + _ACTIVATIONS[name])
         return kept_by(op) if op is not None else None
-    if name.startswith(_KEEPING) and not name.endswith("Loss"):
+    if name.startswith(library.KEEPING_LAYERS):
         return Keeps(False, (0,), "any")
     return None
 
 
-def has_weights(name: str) -> bool | None:
-    """Whether a module of torch.nn has parameters of its own; None for a container."""
-    short = name.rsplit(".", 1)[-1]
-    return None if short in _CONTAINERS else short.startswith(_WEIGHTED)
-
-
 def record(
-    run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: list[Value], result: Obj, detached: bool = False
+    run: Run,
+    node: ast.AST,
+    keeper: str,
+    keeps: Keeps | None,
+    operands: list[Value],
+    result: Obj,
+    detached: bool = False,
 ) -> None:
     """An operation made a new storage: which operands it depends on, and what it keeps of them."""
     tape = run.tape
+    inside = items_of(run, operands)
+    if any(value not in operands for value in inside):
+        added = [ref.obj for value in inside for ref in value.refs if ref.obj not in result.operands]
+        result.operands = (*result.operands, *added)
+        operands = [*operands, *inside]
     reached = {ref.obj for value in operands for ref in value.refs if graph_of(Value((ref,))) is not False}
     tape.cut.update((result, obj) for obj in result.operands if obj not in reached)
     if any(on_device(run, ref) for value in operands for ref in value.refs):
@@ -169,7 +178,9 @@ def _save(run: Run, saved: Saved) -> None:
         known.append(saved)
 
 
-def record_in_place(run: Run, node: ast.AST, op: Op | None, name: str, refs: tuple[Ref, ...], others: list[Value]) -> None:
+def record_in_place(
+    run: Run, node: ast.AST, op: Op | None, name: str, refs: tuple[Ref, ...], others: list[Value]
+) -> None:
     """An operation that writes its first operand: what it keeps of its result, and of the other ones."""
     if not run.now.grad:
         return
@@ -198,7 +209,7 @@ def judge_write(run: Run, write: Write) -> None:
     links = ref.chain[:-1] if write.how in ("subscript", "augmented") and _is_part(write, ref) else ref.chain
     if any(link.kind in (MAYBE, UNSURE) for link in links) or ref.kind not in ("tensor", "unknown", "array"):
         return
-    if looks_at_mode(write.arms):
+    if looks_at_mode(write.arms) or not _surely_written(run, write):
         return
     if leaf_write(run, write):
         return
@@ -223,6 +234,18 @@ def judge_write(run: Run, write: Write) -> None:
         )
 
 
+def _surely_written(run: Run, write: Write) -> bool:
+    """Whether the write is to a tensor, where an assignment would also do to a list or a number."""
+    obj = write.ref.obj
+    if isinstance(write.node, ast.AugAssign) and isinstance(write.node.target, ast.Attribute):
+        attr = write.node.target.attr
+        if write.ref.chain and write.ref.chain[-1].op == attr and ops.method(attr) is None:
+            return False  # an attribute that torch's tensors do not have
+    if obj.owner == "fresh" or write.how not in ("augmented", "subscript"):
+        return True
+    return run.evidence_of(write.ref, write.stmt) >= 3
+
+
 def _is_part(write: Write, ref: Ref) -> bool:
     """The last step of the derivation is the index that is written."""
     return bool(ref.chain) and ref.chain[-1].op == "[]"
@@ -241,6 +264,8 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     obj = write.ref.obj
     if maker is None or obj.kind != "tensor" or obj.graph is False:
         return
+    if obj.graph is None and not (obj.made in "+-*/" and _from_argument(obj)):
+        return  # what an argument was computed into may require grad; of others nothing speaks for it
     if write.how == "augmented" and not _is_part(write, write.ref) and links[-1].op not in (*_SEVERAL, "="):
         return
     run.tape.found.append(
@@ -257,17 +282,27 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     )
 
 
+def _from_argument(obj: Obj) -> bool:
+    """Whether a new value was computed from an argument, which may require grad."""
+    behind_it = list(ancestors(obj)) if obj.owner == "fresh" else []
+    if any(one.kind == "module" and frozen(one) for one in behind_it):
+        return False
+    return any(
+        one.owner == "argument" and one.kind in ("tensor", "unknown") and not one.refuted and one.graph is None
+        for one in behind_it
+    )
+
+
 def detached_view(run: Run, node: ast.Call, ref: Ref, target: str) -> None:
     """`x.view(-1).detach_()`: torch refuses to detach a view in place."""
     link = next((one for one in reversed(ref.chain) if one.kind != ALIAS), None)
     if link is None or link.kind != VIEW or run.tape.expected or link.op in ("Parameter", "copy.copy"):
         return
-    if any(one.kind in (UNSURE, MAYBE, NUMPY, DETACH) for one in ref.chain) or run.evidence(ref.obj, run.stmt) < 1:
+    proven = ref.obj.kind == "tensor" or (link.op not in _SEVERAL and run.evidence(ref.obj, run.stmt) >= 1)
+    if any(one.kind in (UNSURE, MAYBE, NUMPY, DETACH) for one in ref.chain) or not proven:
         return
     run.tape.found.append(
-        ForbiddenWrite(
-            site=node, writer=target, op="detach_", how="method", maker=link.op, made=link.node, proven=True
-        )
+        ForbiddenWrite(site=node, writer=target, op="detach_", how="method", maker=link.op, made=link.node, proven=True)
     )
 
 
@@ -315,11 +350,13 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
     if used or where is None:
         return None
     ref = write.ref
-    leaf = is_leaf_obj(saved.obj)
+    leaf = bool(saved.obj.leaf or saved.obj.param)
     bypassed = bypasses(ref)
     if not where.backward and (not write.grad or (bypassed and leaf)):
         return None
-    if not saved.proven and (bypassed or run.evidence(saved.obj, None) < 1):
+    if told_inside(run, write, SavedWrite):
+        return None
+    if not saved.proven and (bypassed or not _from_argument(saved.obj) or run.evidence(saved.obj, None) < 1):
         return None
     return SavedWrite(
         site=write.node,
@@ -336,25 +373,3 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         leaf=leaf,
         inner=write.inner,
     )
-
-
-def is_leaf_obj(obj: Obj) -> bool:
-    """Whether a storage was made as a leaf: a Parameter, or a tensor told to require grad."""
-    return bool(obj.leaf or obj.param)
-
-
-__all__ = [
-    "Fact",
-    "Keeps",
-    "Saved",
-    "detached_view",
-    "finish",
-    "has_weights",
-    "is_leaf",
-    "judge_write",
-    "kept_by",
-    "module_keeps",
-    "operator_keeps",
-    "record",
-    "record_in_place",
-]

@@ -11,7 +11,9 @@ from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.values import (
+    DETACH,
     NUMBER,
+    NUMPY,
     UNKNOWN,
     VIEW,
     Chain,
@@ -242,6 +244,13 @@ def _operands(was: Obj, given: dict[int, Value], names: list[str]) -> tuple[Obj,
     return tuple(ref.obj for position, value in given.items() for ref in value.refs if names[position] in reached)
 
 
+def _graph_of(run: Run, was: Obj, chain: Chain) -> bool | None:
+    """Whether what a function made requires grad, where it is called."""
+    if any(link.kind in (DETACH, NUMPY) for link in chain) or (run.now.grad is False and not was.leaf):
+        return False
+    return was.graph if run.now.grad or was.leaf else None
+
+
 def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], names: list[str]) -> Value:
     if result.target is not None:
         found = _find(run, node, result.target, given)
@@ -257,14 +266,14 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         made="call",
         dtype=was.dtype,
         zero_dim=was.zero_dim,
-        graph=was.graph if run.now.grad else (False if run.now.grad is False and not was.leaf else None),
+        graph=_graph_of(run, was, result.chain),
         leaf=was.leaf,
         param=was.param,
         operands=_operands(was, given, names),
         cls=was.cls,
         data=was.data if isinstance(was.data, str) or was.kind in ("module", "instance") else None,
     )
-    if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
+    if made.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":
         made.uses.append((run.module.evidence(was, None), None))
