@@ -24,10 +24,10 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
-from flake8_tensorcopy.engine.graph import freeze, made_in_inference_mode, sink, written_from
+from flake8_tensorcopy.engine.graph import made_in_inference_mode, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
-from flake8_tensorcopy.engine.leaves import marked
+from flake8_tensorcopy.engine.leaves import marked, unmarked
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
@@ -211,14 +211,7 @@ def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.
         marked(run, target, base, run.short(target.value), attribute=True)
         return
     for ref in base.refs:
-        obj = ref.obj
-        owner = obj.parent
-        if obj.param and owner is not None and obj.slot.endswith(")]"):
-            freeze(run, owner, certain=known is not None)
-        if obj.kind == "module":
-            freeze(run, obj, certain=known is not None)
-            continue
-        obj.leaf, obj.graph = True, False if known is not None and not run.now.arms else None
+        unmarked(run, ref, certain=known is not None)
 
 
 def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafRebound, LeafWrite, MarkedNonLeaf
-from flake8_tensorcopy.engine.graph import frozen, is_leaf, mark
+from flake8_tensorcopy.engine.graph import freeze, frozen, is_leaf, mark
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
@@ -79,6 +79,19 @@ def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -
             update = run.leaf_candidates.get(ref.place) if attribute and ref.place is not None else None
             if update is not None:
                 run.fact(LeafRebound(site=update[0], target=update[1], reason="marked", expected=node, evidence=3))
+
+
+def unmarked(run: Run, ref: Ref, certain: bool) -> None:
+    """`x.requires_grad = False`: x is a leaf that needs no gradient; where x is each parameter of a module in its
+    turn, the module is frozen."""
+    obj = ref.obj
+    owner = obj.parent
+    if obj.kind == "module":
+        freeze(run, obj, certain)
+        return
+    if obj.param and owner is not None and obj.slot.endswith(")]"):
+        freeze(run, owner, certain)
+    obj.leaf, obj.graph = True, False if certain and not run.now.arms else None
 
 
 def settle_marks(run: Run) -> None:

@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
-from flake8_tensorcopy.engine.leaves import marked, to_array
+from flake8_tensorcopy.engine.leaves import marked, to_array, unmarked
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
 from flake8_tensorcopy.engine.run import Backward, Run
@@ -466,7 +466,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         if asked is None or args.flag("requires_grad", 0):
             marked(run, node, one, run.short(func.value), attribute=False)
         else:
-            ref.obj.graph = False if isinstance(asked, ast.Constant) else None
+            unmarked(run, ref, certain=isinstance(asked, ast.Constant))
     if name == "retain_grad":
         ref.obj.leaf = True
     if name == "detach":
