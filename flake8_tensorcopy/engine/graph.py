@@ -403,7 +403,7 @@ class Mention(NamedTuple):
 
     within: str
     on: bool
-    own: bool  # through `self`
+    own: str  # the class in which it is read from `self`
 
 
 def without_grad(module: Module, function: Function) -> bool:
@@ -415,18 +415,20 @@ def without_grad(module: Module, function: Function) -> bool:
         return False  # called by the module's own `__call__`
     if name == "__init__" and function.cls is not None:
         name = function.cls.name
-    return _only_off(module, name, function.cls is not None, set())
+    return _only_off(module, name, function.cls.name if function.cls is not None else "", set())
 
 
-def _only_off(module: Module, name: str, method: bool, seen: set[str]) -> bool:
+def _only_off(module: Module, name: str, cls: str, seen: set[str]) -> bool:
     found = (module.mentions or {}).get(name, [])
-    if method and any(one.own for one in found):
-        found = [one for one in found if one.own]
+    for own in ([one for one in found if cls and one.own == cls], [one for one in found if cls and one.own]):
+        if own:
+            found = own
+            break
     found = [one for one in found if one.within != name]
     if not found or name in seen:
         return bool(found)
     seen = seen | {name}
-    return all(not one.on or (one.within and _only_off(module, one.within, True, seen)) for one in found)
+    return all(not one.on or (one.within and _only_off(module, one.within, one.own, seen)) for one in found)
 
 
 def _mentions(module: Module) -> dict[str, list[Mention]]:
@@ -437,15 +439,18 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
         defined.add(function.name)
         functions[function.node] = function
     found: dict[str, list[Mention]] = {}
-    pending: list[tuple[ast.AST, str, bool]] = [(module.survey.body.node, "", True)]
+    pending: list[tuple[ast.AST, str, str, bool]] = [(module.survey.body.node, "", "", True)]
     while pending:
-        node, within, on = pending.pop()
+        node, cls, within, on = pending.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             known = functions.get(node) or module.nested(node)
             defined.add(node.name)
             mode = entry_mode(module, known)
-            pending.extend((item, within, on) for item in node.decorator_list)
-            pending.extend((item, node.name, mode is not False and on) for item in node.body)
+            pending.extend((item, cls, within, on) for item in node.decorator_list)
+            pending.extend((item, cls, node.name, mode is not False and on) for item in node.body)
+            continue
+        if isinstance(node, ast.ClassDef):
+            pending.extend((item, node.name, within, on) for item in (*node.decorator_list, *node.bases, *node.body))
             continue
         if isinstance(node, (ast.With, ast.AsyncWith)):
             inside = on
@@ -454,13 +459,13 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
                 if isinstance(call, ast.Call):
                     said = mode_of(module.names.qualify(call.func), call)
                     inside = False if said == "off" else True if said == "on" else inside
-                pending.append((call, within, on))
-            pending.extend((item, within, inside) for item in node.body)
+                pending.append((call, cls, within, on))
+            pending.extend((item, cls, within, inside) for item in node.body)
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.setdefault(node.id, []).append(Mention(within, on, False))
+            found.setdefault(node.id, []).append(Mention(within, on, ""))
         elif isinstance(node, ast.Attribute):
             own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            found.setdefault(node.attr, []).append(Mention(within, on, own))
-        pending.extend((child, within, on) for child in ast.iter_child_nodes(node))
+            found.setdefault(node.attr, []).append(Mention(within, on, cls if own else ""))
+        pending.extend((child, cls, within, on) for child in ast.iter_child_nodes(node))
     return {name: mentions for name, mentions in found.items() if name in defined}

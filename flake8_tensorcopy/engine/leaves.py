@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 def leaf_write(run: Run, write: Write) -> bool:
     """A write in grad mode to a leaf that requires grad, or to a view of one: torch refuses it."""
     ref = write.ref
-    if (
-        not write.grad
-        or not is_leaf(run, ref)
-        or any(link.kind in (DETACH, NUMPY) for link in ref.chain[_after(ref) :])
-    ):
+    if not write.grad or any(link.kind in (DETACH, NUMPY) for link in ref.chain[_after(ref) :]):
         return False
-    if not _trains(run, ref) or told_inside(run, write, LeafWrite):
+    proven = is_leaf(run, ref)
+    if _told_of_method(run, write) or not (proven or _updates_by_gradient(run, write)):
+        return False
+    if (proven and not _trains(run, ref)) or told_inside(run, write, LeafWrite):
         return False
     obj = ref.obj
     run.tape.found.append(
@@ -34,7 +33,7 @@ def leaf_write(run: Run, write: Write) -> bool:
             how=write.how,
             made=obj.node if obj.owner == "fresh" else None,
             parameter=obj.param,
-            certain=not write.mixed,
+            certain=proven and not write.mixed,
             inner=write.inner,
         )
     )
@@ -48,6 +47,32 @@ def _after(ref: Ref) -> int:
             return position
     tracked = ref.place is not None and ref.place.tracked
     return ref.held if tracked else 0
+
+
+def _updates_by_gradient(run: Run, write: Write) -> bool:
+    """`p -= rate * p.grad` of something unknown: what has a gradient is a leaf, or the program would fail here."""
+    ref = write.ref
+    if (
+        ref.place is None
+        or ref.obj.graph is False
+        or ref.obj.slot == ".grad"
+        or write.how not in ("method", "augmented")
+    ):
+        return False
+    if ref.obj.owner == "fresh" or ref.kind not in ("tensor", "unknown") or write.stmt is None:
+        return False
+    return ref.obj in run.tape.gradients and f"{ref.place.name}.grad" in run.text(write.stmt)
+
+
+def _told_of_method(run: Run, write: Write) -> bool:
+    """A method of this class writes what the object holds: it is told of that itself."""
+    node = write.node
+    if write.how != "call" or not isinstance(node, ast.Call) or not run.params or run.function.cls is None:
+        return False
+    if not isinstance(node.func, ast.Attribute) or run.text(node.func.value) != "self":
+        return False
+    held = run.now.fields(run.params[0]).values()
+    return any(ref.obj is write.ref.obj or ref.obj is write.ref.obj.parent for one in held for ref in one.refs)
 
 
 def told_inside(run: Run, write: Write, kind: type[Fact]) -> bool:
@@ -65,9 +90,7 @@ def _trains(run: Run, ref: Ref) -> bool:
         return True
     if owner.kind == "module":
         return not frozen(owner)
-    if obj.slot.endswith(")]"):
-        return obj in run.tape.gradients
-    return True
+    return owner.kind != "unknown" or not obj.slot.endswith(")]") or obj in run.tape.gradients
 
 
 def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -> None:

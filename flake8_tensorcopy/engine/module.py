@@ -35,6 +35,7 @@ class Module:
         self.survey = survey
         self.names = survey.names
         self.runs: dict[Function, Run | None] = {}
+        self.early: set[Function] = set()  # run before it was known what `__init__` makes: once more when that is known
         self.depth = 0
         self.train_calls = train_calls
         self.mentions: dict[str, list[Mention]] | None = None  # made when it is first asked for
@@ -59,6 +60,10 @@ class Module:
         finally:
             self.depth -= 1
         self.runs[function] = done
+        if function.name == "__init__":
+            for method in self.early:
+                self.runs.pop(method, None)
+            self.early.clear()
         return done
 
     def nested(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
@@ -140,6 +145,11 @@ class Module:
         if run is None:
             if init is not None:
                 del self._tables[cls]
+                self.early.update(
+                    function
+                    for function, done in self.runs.items()
+                    if done is None and function.cls is cls and function is not init
+                )
             return table
         me = run.params[0] if run.params else None
         if me is not None and run.state is not None:

@@ -8,6 +8,7 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
+    container,
     evaluate,
     fresh,
 )
@@ -205,12 +206,29 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     for value in args.values:
         run.note(value, 2)
     args.use(run, "operand")
+    if module.cls in _RECURRENT:
+        return _call_recurrent(run, node, module, args)
     several = op is not None and op.many != 1
     result = fresh(run, node, "unknown" if several else "tensor", module.cls, operands=(module, *args.objs()))
     made = result.refs[0].obj
     made.graph = graph_of_call(run, module, args.values)
     record(run, node, shown, module_keeps(module), list(args.values), made)
     return result
+
+
+_RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
+
+
+def _call_recurrent(run: Run, node: ast.Call, module: Obj, args: Args) -> Value:
+    """`output, state = lstm(x)`: an LSTM keeps its output for backward."""
+    parts: list[tuple[str, ast.expr, Value]] = []
+    for slot in ("[0]", "[1]"):
+        part = fresh(run, node, "unknown", module.cls, operands=(module, *args.objs()))
+        part.refs[0].obj.graph = graph_of_call(run, module, args.values)
+        parts.append((slot, node, part))
+    keeps = module_keeps(module)
+    record(run, node, module.cls.rsplit(".", 1)[-1], keeps, list(args.values), parts[0][2].refs[0].obj)
+    return container(run, node, "tuple", parts)
 
 
 def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, shown: str) -> Value:

@@ -109,6 +109,8 @@ def module_keeps(module: Obj) -> Keeps | None:
     if name in _ACTIVATIONS:
         op = ops.function("torch.nn.functional." + _ACTIVATIONS[name])
         return kept_by(op) if op is not None else None
+    if name in ("LSTM", "RNNCell"):
+        return Keeps(True, (), "any")
     if name.startswith(library.KEEPING_LAYERS):
         return Keeps(False, (0,), "any")
     return None
@@ -209,10 +211,10 @@ def judge_write(run: Run, write: Write) -> None:
     links = ref.chain[:-1] if write.how in ("subscript", "augmented") and _is_part(write, ref) else ref.chain
     if any(link.kind in (MAYBE, UNSURE) for link in links) or ref.kind not in ("tensor", "unknown", "array"):
         return
-    if looks_at_mode(write.arms) or not _surely_written(run, write):
+    if looks_at_mode(write.arms) or _other_attribute(write) or leaf_write(run, write):
         return
-    if leaf_write(run, write):
-        return
+    if ref.obj.owner != "fresh" and write.how in ("augmented", "subscript") and run.evidence_of(ref, write.stmt) < 3:
+        return  # an assignment would also do to a list or a number
     forbidden_write(run, write, links)
     for saved in tape.saved.get(ref.obj, ()):
         if meets(saved.arms, write.arms) and saved.node is not write.node:
@@ -234,16 +236,12 @@ def judge_write(run: Run, write: Write) -> None:
         )
 
 
-def _surely_written(run: Run, write: Write) -> bool:
-    """Whether the write is to a tensor, where an assignment would also do to a list or a number."""
-    obj = write.ref.obj
-    if isinstance(write.node, ast.AugAssign) and isinstance(write.node.target, ast.Attribute):
-        attr = write.node.target.attr
-        if write.ref.chain and write.ref.chain[-1].op == attr and ops.method(attr) is None:
-            return False  # an attribute that torch's tensors do not have
-    if obj.owner == "fresh" or write.how not in ("augmented", "subscript"):
-        return True
-    return run.evidence_of(write.ref, write.stmt) >= 3
+def _other_attribute(write: Write) -> bool:
+    """`p.extra += x`: an attribute that torch's tensors do not have."""
+    node, chain = write.node, write.ref.chain
+    if not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Attribute):
+        return False
+    return bool(chain) and chain[-1].op == node.target.attr and ops.method(node.target.attr) is None
 
 
 def _is_part(write: Write, ref: Ref) -> bool:
