@@ -69,6 +69,7 @@ class Tape:
     arms: dict[Obj, frozenset[Arm]] = field(default_factory=dict)  # where it was marked
     marked: list[tuple[Obj, Fact]] = field(default_factory=list)
     gradients: dict[Obj, ast.AST] = field(default_factory=dict)  # whose `.grad` is read
+    retained: set[Obj] = field(default_factory=set)
     on_device: set[Obj] = field(default_factory=set)
     inference: set[Obj] = field(default_factory=set)
     expected: int = 0  # inside a test that something raises

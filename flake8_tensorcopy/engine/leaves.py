@@ -122,7 +122,7 @@ def settle_marks(run: Run) -> None:
     for obj, fact in run.tape.marked:
         assert isinstance(fact, MarkedNonLeaf)
         read = run.tape.gradients.get(obj)
-        if fact.attribute or read is not None or obj.made == "clone":
+        if fact.attribute or (obj not in run.tape.retained and (read is not None or obj.made == "clone")):
             run.fact(replace(fact, read=read))
 
 
@@ -156,7 +156,7 @@ def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
     from flake8_tensorcopy.engine.operations import on_graph
 
     forced = any(keyword.arg == "force" for keyword in node.keywords) or (call == ".numpy()" and node.args)
-    if forced or run.tape.expected or ref.kind not in ("tensor", "unknown") or looks_at_mode(run.now.arms):
+    if forced or run.tape.expected or ref.kind not in ("tensor", "unknown") or looks_at_mode(run.now.arms | ref.arms):
         return
     records = run.now.grad is True and on_graph(ref) is True and is_certain(run, ref)
     device = on_device(run, ref)

@@ -390,6 +390,8 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         obj.graph = False
     else:
         obj.graph = graph_of_result(items_of(run, [*tensors, *args.given(values)]))
+        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph:
+            obj.graph = None  # of values and indices, only the values
     record(run, node, short, None if op.factory else kept_by(op), values, obj)
     return result
 
@@ -469,6 +471,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             unmarked(run, ref, certain=isinstance(asked, ast.Constant))
     if name == "retain_grad":
         ref.obj.leaf = True
+        run.tape.retained.add(ref.obj)
     if name == "detach":
         _clone_detach(run, node, ref, func)
     if name == "detach_":
