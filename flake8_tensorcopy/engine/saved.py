@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
 
 MAX_SAVED = 12  # of one storage
+
+_DERIVATIVE = re.compile(r"grad|backward|deriv|jacobian|hessian|vjp|(^|_)bwd", re.IGNORECASE)
 
 # Products keep a factor only if another one requires grad.
 _PRODUCTS = frozenset("mul multiply mm bmm mv dot matmul inner outer ger vdot linear * @".split())
@@ -280,6 +283,12 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     )
 
 
+def _by_hand(run: Run, write: Write) -> bool:
+    """Whether the names say that a derivative is computed by hand, without autograd."""
+    name = write.ref.place.name if write.ref.place is not None else ""
+    return any(_DERIVATIVE.search(text) for text in (run.function.name, name, write.ref.obj.key, write.target))
+
+
 def _from_argument(obj: Obj) -> bool:
     """Whether a new value was computed from an argument, which may require grad."""
     behind_it = list(ancestors(obj)) if obj.owner == "fresh" else []
@@ -353,6 +362,8 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
     if not where.backward and (not write.grad or (bypassed and leaf)):
         return None
     if told_inside(run, write, SavedWrite):
+        return None
+    if not saved.proven and _by_hand(run, write):
         return None
     if not saved.proven and (bypassed or not _from_argument(saved.obj) or run.evidence(saved.obj, None) < 1):
         return None
