@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.source import REQUIRES_GRAD
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.facts import Fact
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Run
@@ -121,6 +122,16 @@ def graph_of_result(values: list[Value]) -> bool | None:
     """Whether the result of an operation on these requires grad, in grad mode."""
     graphs = [graph_of(value) for value in values]
     return True if True in graphs else (False if graphs and all(graph is False for graph in graphs) else None)
+
+
+def graph_of_any(values: list[Value], args: Args) -> bool | None:
+    """Whether one of the arguments of a call may require grad."""
+    given = [*values, *(value for _, value in args.keywords.values())]
+    return graph_of_result([value for value in given if value.refs and _may_be_tensor(value)]) if given else False
+
+
+def _may_be_tensor(value: Value) -> bool:
+    return any(ref.kind in ("tensor", "unknown", "list", "tuple", "dict") for ref in value.refs)
 
 
 def is_leaf(run: Run, ref: Ref) -> bool:

@@ -476,6 +476,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         _clone_detach(run, node, ref, func)
     if name == "detach_":
         detached_view(run, node, ref, run.short(func.value))
+        ref.obj.graph = None if run.now.arms and ref.obj.owner != "fresh" else False
     if name in ("item", "tolist"):
         host_read(run, node, ref, name)
     role = op_role(op, name, 1 + sum(1 for value in args.values if value.refs))

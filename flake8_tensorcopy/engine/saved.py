@@ -26,7 +26,10 @@ from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.facts import Fact
+    from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.source import Function
 
 MAX_SAVED = 12  # of one storage
 
@@ -263,7 +266,7 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
         return
     maker = next((link for link in links if link.kind == VIEW and link.op in _SEVERAL), None)
     obj = write.ref.obj
-    if maker is None or obj.kind != "tensor" or obj.graph is False:
+    if maker is None or not _one_tensor(obj) or obj.graph is False:
         return
     if obj.graph is None and not (obj.made in "+-*/" and _from_argument(obj)):
         return  # what an argument was computed into may require grad; of others nothing speaks for it
@@ -281,6 +284,11 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
             inner=write.inner,
         )
     )
+
+
+def _one_tensor(obj: Obj) -> bool:
+    """Whether it is one tensor: a module of unknown make may return several."""
+    return obj.kind == "tensor" and not (obj.made.startswith("torch.nn.") and library.has_weights(obj.made) is None)
 
 
 def _by_hand(run: Run, write: Write) -> bool:
@@ -305,7 +313,7 @@ def detached_view(run: Run, node: ast.Call, ref: Ref, target: str) -> None:
     link = next((one for one in reversed(ref.chain) if one.kind != ALIAS), None)
     if link is None or link.kind != VIEW or run.tape.expected or link.op in ("Parameter", "copy.copy"):
         return
-    proven = ref.obj.kind == "tensor" or (link.op not in _SEVERAL and run.evidence(ref.obj, run.stmt) >= 1)
+    proven = _one_tensor(ref.obj) or (link.op not in _SEVERAL and run.evidence(ref.obj, run.stmt) >= 1)
     if any(one.kind in (UNSURE, MAYBE, NUMPY, DETACH) for one in ref.chain) or not proven:
         return
     run.tape.found.append(
@@ -363,7 +371,7 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         return None
     if told_inside(run, write, SavedWrite):
         return None
-    if not saved.proven and _by_hand(run, write):
+    if not saved.proven and (run.function.name == "__init__" or _by_hand(run, write)):
         return None
     if not saved.proven and (bypassed or not _from_argument(saved.obj) or run.evidence(saved.obj, None) < 1):
         return None
@@ -382,3 +390,9 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         leaf=leaf,
         inner=write.inner,
     )
+
+
+def only_data(module: Module, function: Function, fact: Fact) -> bool:
+    """Whether a fact supposes that an argument requires grad, and all calls of the file give what does not."""
+    supposes = isinstance(fact, (SavedWrite, ForbiddenWrite)) and not fact.proven
+    return supposes and module.given.get(function) == {False}
