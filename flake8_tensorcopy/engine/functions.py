@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import record
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -67,7 +68,9 @@ def _builtin_abs(run: Run, node: ast.Call, args: Args) -> Value:
 def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
     for given, value in args.all():
         run.use_iterated(value, given)
-    return fresh(run, node, "unknown", "sum", *args.values[:1])
+    result = fresh(run, node, "unknown", "sum", *args.values[:1])
+    record(run, node, "sum", None, args.values[:1], result.refs[0].obj)
+    return result
 
 
 def _getattr(run: Run, node: ast.Call, args: Args) -> Value:

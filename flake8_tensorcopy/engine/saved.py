@@ -85,7 +85,7 @@ def kept_by(op: Op) -> Keeps | None:
     inputs = () if op.many != 1 else op.saves_inputs
     if not output and not inputs:
         return None
-    return Keeps(output, inputs, "own" if len(inputs) == 1 else "any")
+    return Keeps(output, inputs, "own" if inputs == (0,) and short != "where" else "any")
 
 
 def operator_keeps(symbol: str, operands: list[Value]) -> Keeps | None:
@@ -222,7 +222,8 @@ def judge_write(run: Run, write: Write) -> None:
     if ref.obj.owner != "fresh" and write.how in ("augmented", "subscript") and run.evidence_of(ref, write.stmt) < 3:
         return  # an assignment would also do to a list or a number
     forbidden_write(run, write, links)
-    for saved in tape.saved.get(ref.obj, ()):
+    alike = (ref.obj,) if ref.obj.any_of is None else (ref.obj, ref.obj.any_of)
+    for saved in [one for obj in dict.fromkeys(alike) for one in tape.saved.get(obj, ())]:
         if meets(saved.arms, write.arms) and saved.node is not write.node:
             tape.spoiled.append((saved, write))
     if bypasses(ref) and graph_of_result([Value((Ref(ref.obj),))]) is True and not ref.obj.leaf:
@@ -367,7 +368,7 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
     ref = write.ref
     leaf = bool(saved.obj.leaf or saved.obj.param)
     bypassed = bypasses(ref)
-    if not where.backward and (not write.grad or (bypassed and leaf)):
+    if not where.backward and ((bypassed and leaf) or not (write.grad or saved.proven)):
         return None
     if told_inside(run, write, SavedWrite):
         return None
