@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.saved import only_data
+from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
     CLONE,
@@ -121,7 +121,8 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
                     if type(fact).__name__ in kinds:
                         regions.setdefault(function, []).append(fact)
     for function in found.all:
-        facts = [fact for fact in regions.get(function, ()) if not only_data(module, function, fact)]
+        settled = (known_by_calls(module, function, fact) for fact in regions.get(function, ()))
+        facts = [fact for fact in settled if fact is not None]
         if facts:
             facts.sort(key=lambda fact: (fact.site.lineno, fact.site.col_offset))  # type: ignore[attr-defined]
             result.regions.append(RegionFacts(function.node, facts))

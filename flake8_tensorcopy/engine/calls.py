@@ -23,7 +23,7 @@ from flake8_tensorcopy.engine.functions import (
     einops_call,
     numpy_call,
 )
-from flake8_tensorcopy.engine.graph import graph_of_any, made_in_inference_mode
+from flake8_tensorcopy.engine.graph import made_in_inference_mode, note_arguments
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -320,7 +320,7 @@ def _call_function(
                     may_change(run, ref.obj)
         operands = tuple(ref.obj for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
-    run.module.given.setdefault(function, set()).add(graph_of_any(values, args))
+    note_arguments(run, function, done, values, args)
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
     made_in_inference_mode(run, result, done)
     if not any(write.how == "training" for write in done.log):

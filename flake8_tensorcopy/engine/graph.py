@@ -124,14 +124,14 @@ def graph_of_result(values: list[Value]) -> bool | None:
     return True if True in graphs else (False if graphs and all(graph is False for graph in graphs) else None)
 
 
-def graph_of_any(values: list[Value], args: Args) -> bool | None:
-    """Whether one of the arguments of a call may require grad."""
-    given = [*values, *(value for _, value in args.keywords.values())]
-    return graph_of_result([value for value in given if value.refs and _may_be_tensor(value)]) if given else False
-
-
-def _may_be_tensor(value: Value) -> bool:
-    return any(ref.kind in ("tensor", "unknown", "list", "tuple", "dict") for ref in value.refs)
+def note_arguments(run: Run, function: Function, done: Run, values: list[Value], args: Args) -> None:
+    """Remember of a call which arguments it gives that require grad."""
+    known = run.module.given.setdefault(function, {})
+    given = dict(zip([obj.key for obj in done.params], values, strict=False))
+    given.update((name, value) for name, (_, value) in args.keywords.items())
+    for name, value in given.items():
+        if value.refs:
+            known.setdefault(name, set()).add(graph_of(value))
 
 
 def is_leaf(run: Run, ref: Ref) -> bool:
@@ -233,8 +233,9 @@ def frozen_attributes(module: Module) -> frozenset[str]:
 
 def _frozen_in(statement: ast.stmt, function: Function, found: set[str]) -> None:
     inside = list(ast.walk(statement))
-    if any(_switches_off(node) for node in inside):
-        parts: list[ast.AST] = inside
+    off = [node for node in inside if _switches_off(node)]
+    if off:
+        parts: list[ast.AST] = _zipped_with(statement, off) or inside
     else:
         calls = [node for node in inside if isinstance(node, ast.Call) and _FREEZES.search(_called(node))]
         parts = [node for call in calls for given in call.args for node in ast.walk(given)]
@@ -245,6 +246,17 @@ def _frozen_in(statement: ast.stmt, function: Function, found: set[str]) -> None
         whole = isinstance(node.value, ast.Name) and node.value.id == "self" and node.attr in _ALL_PARAMETERS
         if whole and function.cls is not None:
             found.update(function.cls.assigns)
+
+
+def _zipped_with(statement: ast.stmt, off: list[ast.AST]) -> list[ast.AST]:
+    """Of `for p, q in zip(a.parameters(), b.parameters())`, what the frozen ones come from."""
+    match statement:
+        case ast.For(target=ast.Tuple(elts=targets), iter=ast.Call(func=ast.Name(id="zip"), args=given)):
+            names = {item.id for node in off for item in ast.walk(node) if isinstance(item, ast.Name)}
+            pairs = zip(targets, given, strict=False)
+            chosen = [one for target, one in pairs if isinstance(target, ast.Name) and target.id in names]
+            return [node for one in chosen for node in ast.walk(one)]
+    return []
 
 
 def _called(node: ast.Call) -> str:

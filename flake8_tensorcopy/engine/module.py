@@ -40,7 +40,7 @@ class Module:
         self.train_calls = train_calls
         self.mentions: dict[str, list[Mention]] | None = None  # made when it is first asked for
         self.frozen: frozenset[str] | None = None  # the same
-        self.given: dict[Function, set[bool | None]] = {}  # whether its calls give a function what requires grad
+        self.given: dict[Function, dict[str, set[bool | None]]] = {}  # which arguments of its calls require grad
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
 

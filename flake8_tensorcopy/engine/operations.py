@@ -108,7 +108,6 @@ def _out(run: Run, node: ast.Call, op: Op, short: str, args: Args) -> Value:
     if target.kind == "none":
         return op_result(run, node, op, short, args.values, args, 1)
     write_to(run, node, target, short, "out", run.short(target_node))
-    written_from(run, target.refs, args.values)
     run.written_here.append((node, target, f"{short}(out=..)"))
     return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
 

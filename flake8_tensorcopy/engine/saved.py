@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -269,7 +270,7 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     obj = write.ref.obj
     if maker is None or not _one_tensor(obj) or obj.graph is False:
         return
-    if obj.graph is None and not (obj.made in "+-*/" and _from_argument(obj)):
+    if obj.graph is None and not (obj.made in "+-*/" and _from_arguments(obj)):
         return  # what an argument was computed into may require grad; of others nothing speaks for it
     if write.how == "augmented" and not _is_part(write, write.ref) and links[-1].op not in (*_SEVERAL, "="):
         return
@@ -282,6 +283,7 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
             maker=maker.op,
             made=maker.node,
             proven=obj.graph is True,
+            supposed=_from_arguments(obj) if obj.graph is None else (),
             inner=write.inner,
         )
     )
@@ -298,14 +300,15 @@ def _by_hand(run: Run, write: Write) -> bool:
     return any(_DERIVATIVE.search(text) for text in (run.function.name, name, write.ref.obj.key, write.target))
 
 
-def _from_argument(obj: Obj) -> bool:
-    """Whether a new value was computed from an argument, which may require grad."""
+def _from_arguments(obj: Obj) -> tuple[str, ...]:
+    """The arguments that a new value was computed from, which may require grad."""
     behind_it = list(ancestors(obj)) if obj.owner == "fresh" else []
     if any(one.kind == "module" and frozen(one) for one in behind_it):
-        return False
-    return any(
-        one.owner == "argument" and one.kind in ("tensor", "unknown") and not one.refuted and one.graph is None
+        return ()
+    return tuple(
+        one.key
         for one in behind_it
+        if one.owner == "argument" and one.kind in ("tensor", "unknown") and not one.refuted and one.graph is None
     )
 
 
@@ -318,7 +321,16 @@ def detached_view(run: Run, node: ast.Call, ref: Ref, target: str) -> None:
     if any(one.kind in (UNSURE, MAYBE, NUMPY, DETACH) for one in ref.chain) or not proven:
         return
     run.tape.found.append(
-        ForbiddenWrite(site=node, writer=target, op="detach_", how="method", maker=link.op, made=link.node, proven=True)
+        ForbiddenWrite(
+            site=node,
+            writer=target,
+            op="detach_",
+            how="method",
+            maker=link.op,
+            made=link.node,
+            proven=True,
+            supposed=(),
+        )
     )
 
 
@@ -372,9 +384,9 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         return None
     if told_inside(run, write, SavedWrite):
         return None
-    if not saved.proven and (run.function.name == "__init__" or _by_hand(run, write)):
+    if not saved.proven and (run.function.name == "__init__" or ref.place is None or _by_hand(run, write)):
         return None
-    if not saved.proven and (bypassed or not _from_argument(saved.obj) or run.evidence(saved.obj, None) < 1):
+    if not saved.proven and (bypassed or not _from_arguments(saved.obj) or run.evidence(saved.obj, None) < 1):
         return None
     return SavedWrite(
         site=write.node,
@@ -385,6 +397,7 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         keeper=saved.keeper,
         output=saved.ref is None,
         proven=saved.proven,
+        supposed=() if saved.proven else _from_arguments(saved.obj),
         backward=where.node if where.backward else None,
         certain=not write.mixed,
         bypassed=bypassed,
@@ -393,7 +406,13 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
     )
 
 
-def only_data(module: Module, function: Function, fact: Fact) -> bool:
-    """Whether a fact supposes that an argument requires grad, and all calls of the file give what does not."""
-    supposes = isinstance(fact, (SavedWrite, ForbiddenWrite)) and not fact.proven
-    return supposes and module.given.get(function) == {False}
+def known_by_calls(module: Module, function: Function, fact: Fact) -> Fact | None:
+    """A fact that supposes that arguments require grad: so it is where a call of the file gives one that does; and
+    there is no such fact where all of them give what does not."""
+    if not isinstance(fact, (SavedWrite, ForbiddenWrite)) or fact.proven:
+        return fact
+    known = module.given.get(function, {})
+    given = [known.get(name, {None}) for name in fact.supposed] if known else [{None}]
+    if any(True in one for one in given):
+        return replace(fact, proven=True)
+    return None if all(one == {False} for one in given) else fact

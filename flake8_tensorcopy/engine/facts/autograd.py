@@ -41,6 +41,7 @@ class SavedWrite(Fact):
     keeper: str  # how it is called: relu, `*`
     output: bool  # it is the result of that operation; otherwise an operand
     proven: bool  # the result is known to require grad
+    supposed: tuple[str, ...]  # if not: the arguments it was computed from
     backward: ast.AST | None  # the call that will fail, where it is in this function
     certain: bool  # no alternative of the written name is another storage
     bypassed: bool  # written through `.data`: no error, a wrong gradient
@@ -88,6 +89,7 @@ class ForbiddenWrite(Fact):
     maker: str  # unbind, chunk, split; iteration; for `detach_` the view
     made: ast.AST
     proven: bool  # what was split is known to require grad
+    supposed: tuple[str, ...]  # if not: the arguments it was computed from
     inner: ast.AST | None = None
 
     @property
