@@ -40,6 +40,7 @@ _DERIVATIVE = re.compile(r"grad|backward|deriv|jacobian|hessian|vjp|(^|_)bwd", r
 _PRODUCTS = frozenset("mul multiply mm bmm mv dot matmul inner outer ger vdot linear * @".split())
 _QUOTIENTS = frozenset("div divide true_divide /".split())
 _PRODUCTS_IN_PLACE = frozenset("mul_ multiply_ div_ divide_ true_divide_".split())
+_ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _NORMS = frozenset({"Tensor.norm", "torch.norm", "torch.linalg.norm"})
 # Results of several views of one op, by the step that took one of them.
 _SEVERAL = frozenset({"chunk", "split", "split_with_sizes", "unbind", "iteration", "unpacking"})
@@ -123,15 +124,7 @@ def module_keeps(module: Obj) -> Keeps | None:
     return None
 
 
-def record(
-    run: Run,
-    node: ast.AST,
-    keeper: str,
-    keeps: Keeps | None,
-    operands: list[Value],
-    result: Obj,
-    detached: bool = False,
-) -> None:
+def record(run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: list[Value], result: Obj) -> None:
     """An operation made a new storage: which operands it depends on, and what it keeps of them."""
     tape = run.tape
     inside = items_of(run, operands)
@@ -270,7 +263,7 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     obj = write.ref.obj
     if maker is None or not _one_tensor(obj) or obj.graph is False:
         return
-    if obj.graph is None and not (obj.made in "+-*/" and _from_arguments(obj)):
+    if obj.graph is None and not (obj.made in _ARITHMETIC and _from_arguments(obj)):
         return  # what an argument was computed into may require grad; of others nothing speaks for it
     if write.how == "augmented" and not _is_part(write, write.ref) and links[-1].op not in (*_SEVERAL, "="):
         return
