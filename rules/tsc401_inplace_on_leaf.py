@@ -48,7 +48,7 @@ None yet: put the write under `with torch.no_grad():`.
 Silent under `no_grad` and `inference_mode`, as a block, a decorator or by `set_grad_enabled(False)`; for functions
 that this file only calls that way; for `torch.nn.init`, which switches grad mode off itself; through `.data` and
 `.detach()`; for buffers and frozen parameters; for the parameters of a module of unknown make, unless their
-gradients are read.
+gradients are read. An update by `.grad` of something of unknown make (`p -= rate * p.grad`) is a preview finding.
 
 ## References
 

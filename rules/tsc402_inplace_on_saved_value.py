@@ -56,7 +56,8 @@ Which operations keep what comes from torch's own derivative formulas. Silent af
 (`add`, `sum`, `cat`, `clone`) or a private copy (`silu_`, `hardtanh_`); where the value does not require grad, or
 is not known to (an operand), or is detached; where no backward can come to it, because the result is not returned,
 stored or backpropagated after the write; after `backward()`; under `no_grad`; where the name is bound anew. A write
-through `.data` is TSC410.
+through `.data` is TSC410. Whether the argument of a function requires grad is taken from the calls in the file;
+where there is none that tells, a result computed from it is a preview finding.
 
 ## References
 

@@ -45,7 +45,8 @@ None yet: write the operation out of place, or index the tensor (`both[:, :2]`) 
 ## Limits
 
 Silent where the tensor does not require grad or is not known to, under `no_grad`, for `tensor_split` and indexing,
-whose results may be written, and after a clone.
+whose results may be written, and after a clone. Whether the argument of a function requires grad is taken from the
+calls in the file; where there is none that tells, arithmetic on it is a preview finding.
 
 ## References
 
