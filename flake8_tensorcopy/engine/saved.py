@@ -373,8 +373,8 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
     ref = write.ref
     leaf = bool(saved.obj.leaf or saved.obj.param)
     bypassed = bypasses(ref)
-    if not where.backward and ((bypassed and leaf) or not (write.grad or saved.proven)):
-        return None
+    if not where.backward and ((leaf and (bypassed or not write.grad)) or not (write.grad or saved.proven)):
+        return None  # weights are updated so, after a backward somewhere else
     if told_inside(run, write, SavedWrite):
         return None
     if not saved.proven and (run.function.name == "__init__" or ref.place is None or _by_hand(run, write)):
