@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at, mutated_items
 from flake8_tensorcopy.engine.repeated import repeats_on_self
+from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
     CALLS_WRITER,
@@ -30,6 +31,7 @@ from flake8_tensorcopy.engine.source import (
     HOOK,
     HOST,
     INDEX_ADD,
+    INFERENCE,
     INPLACE_MODULE,
     KEPT_ITEMS,
     LOADS_STATE,
@@ -40,11 +42,13 @@ from flake8_tensorcopy.engine.source import (
     PARAMETERS,
     REPEAT,
     REPLACED,
+    REQUIRES_GRAD,
     SELF_COPY,
     SHARE,
     STATE_DICT,
     STORAGE,
     SWAP,
+    TO_ARRAY,
     WRAP,
     WRITE,
     Class,
@@ -85,6 +89,13 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "KeptStorage": (STORAGE,),
     "UnlinkedArray": (STORAGE,),
     "ReadOnlyWrite": (STORAGE | WRITE,),
+    "LeafWrite": (WRITE,),
+    "SavedWrite": (WRITE,),
+    "BypassedWrite": (WRITE | DETACH,),
+    "ForbiddenWrite": (WRITE,),
+    "MarkedNonLeaf": (REQUIRES_GRAD,),
+    "GradToArray": (TO_ARRAY,),
+    "InferenceUse": (INFERENCE,),
 }
 
 
@@ -177,7 +188,8 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
                 regions.setdefault(function, []).append(fact)
     _bring_home(module, regions)
     for function in found.all:
-        facts = regions.get(function)
+        settled = (known_by_calls(module, function, fact) for fact in regions.get(function, ()))
+        facts = [fact for fact in settled if fact is not None]
         if facts:
             facts.sort(key=lambda fact: (fact.site.lineno, fact.site.col_offset))  # type: ignore[attr-defined]
             result.regions.append(RegionFacts(function.node, facts))

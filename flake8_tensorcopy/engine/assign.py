@@ -26,12 +26,15 @@ from flake8_tensorcopy.engine.facts import (
     StaleSnapshot,
 )
 from flake8_tensorcopy.engine.gradients import clear
+from flake8_tensorcopy.engine.graph import made_in_inference_mode, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
+from flake8_tensorcopy.engine.leaves import marked, unmarked
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -162,6 +165,7 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
             run.logged[place] = set()
             run.moves[place] = (move, ref)
     run.now.bind(target.id, held)
+    made_in_inference_mode(run, value)
     leaf_candidate(run, place, value, source, target.id, before)
     note_rebinding(run, target.id, before, held, place, source)
 
@@ -180,8 +184,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         _rebind_data(run, target, base, value, source)
         return
     if target.attr == "requires_grad":
-        for ref in base.refs:
-            ref.obj.leaf, ref.obj.graph = True, bool(source.value) if isinstance(source, ast.Constant) else None
+        set_requires_grad(run, target, base, source)
         return
     for ref in base.refs:
         obj = ref.obj
@@ -191,6 +194,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
             clear(run, obj)
             continue
         key = "." + target.attr
+        sink(run, value, target, kept=True)
         run.rebinds.append((obj, key))
         before = run.field(obj, key)
         run.use(value, source, "store")
@@ -210,6 +214,17 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         leaf_rebound(run, target, obj, before, value, source, name)
     if not base.refs:
         run.use(value, source, "store")
+
+
+def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.expr) -> None:
+    """`x.requires_grad = True`: x is a leaf that the graph begins at; False: it is none, and no module's parameter
+    of that kind trains."""
+    known = source.value if isinstance(source, ast.Constant) else None
+    if known:
+        marked(run, target, base, run.short(target.value), attribute=True)
+        return
+    for ref in base.refs:
+        unmarked(run, ref, certain=known is not None)
 
 
 def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) -> None:
@@ -341,6 +356,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             run.hand_out(value, run.stmt or target, "store", obj)
         one = Value((ref,))
         write_to(run, target, one, "[...] =", "subscript", run.short(target.value), whole=base, part=link)
+        written_from(run, (ref,), [value])
         if ref.place is None:
             lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
 
@@ -432,7 +448,7 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
 
 
 def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
-    value = evaluate(run, node.value)
+    value = run.augmented = evaluate(run, node.value)
     role = "difference" if isinstance(node.op, ast.Sub) else "operand"
     run.use(value, node.value, role)
     op = operator(node.op) + "="
@@ -476,6 +492,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
             write_to(run, node, Value((ref,)), op, "augmented", run.text(target), whole=base, part=link)
+            written_from(run, (ref,), [value])
             if ref.place is None:
                 lost_write(run, node, Value((ref,)), op)
         indexed_update(run, node, target, op, node.value, base)
@@ -496,6 +513,14 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 _augmented_write(run, node, held, op, run.text(target))
 
 
+def record_augmented(run: Run, node: ast.AugAssign, refs: tuple[Ref, ...], op: str) -> None:
+    """`x *= w`: what x depends on from here on, and what is kept."""
+    value = run.augmented
+    written_from(run, refs, [value])
+    short = {"*=": "mul_", "/=": "div_"}.get(op, op)
+    record_in_place(run, node, None, short, refs, [value])
+
+
 def _load(target: ast.Name) -> ast.Name:
     loaded = ast.Name(target.id, ast.Load())
     return ast.copy_location(loaded, target)
@@ -505,6 +530,7 @@ def _augmented_write(run: Run, node: ast.AugAssign, value: Value, op: str, targe
     objs = [ref for ref in value.refs if ref.obj.kind in ("tensor", "array", "unknown")]
     if objs:
         write_to(run, node, Value(tuple(objs)), op, "augmented", target)
+        record_augmented(run, node, tuple(objs), op)
     for ref in value.refs:
         if ref.obj.kind == "list":
             added = evaluate(run, node.value)

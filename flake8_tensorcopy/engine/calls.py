@@ -26,6 +26,7 @@ from flake8_tensorcopy.engine.functions import (
 )
 from flake8_tensorcopy.engine.generators import spent_by_call, spent_by_function
 from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_grad
+from flake8_tensorcopy.engine.graph import made_in_inference_mode, note_arguments
 from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.modules import (
     call_module,
@@ -152,7 +153,7 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name.startswith("torch.nn.init.") and short.endswith("_") and args.values:
         target = args.values[0]
         run.note(target, 2)
-        write_to(run, node, target, short, "function", run.short(args.nodes[0]))
+        write_to(run, node, target, short, "function", run.short(args.nodes[0]), recorded=False)
         run.written_here.append((node, target, short))
         return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
     if name.startswith("torch.optim.lr_scheduler."):
@@ -363,8 +364,10 @@ def _call_function(
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     run.called[node] = done
     given = given_to(done, values, args)
+    note_arguments(run, function, done, values, args)
     backward_in_call(run, node, done, given)
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    made_in_inference_mode(run, result, done)
     items_given(run, node, done, values, args.keywords)
     spent_by_function(run, node, done, values, args)
     optimizers_of_call(run, node, done, given)

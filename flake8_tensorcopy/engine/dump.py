@@ -41,6 +41,13 @@ KEYS = {
     "KeptStorage": ("view", "into"),
     "UnlinkedArray": ("array", "tensor"),
     "ReadOnlyWrite": ("writer", "op", "made"),
+    "LeafWrite": ("writer", "op"),
+    "SavedWrite": ("writer", "op", "keeper"),
+    "BypassedWrite": ("value", "op"),
+    "ForbiddenWrite": ("writer", "op", "maker"),
+    "MarkedNonLeaf": ("value",),
+    "GradToArray": ("value", "call"),
+    "InferenceUse": ("value", "keeper"),
 }
 
 

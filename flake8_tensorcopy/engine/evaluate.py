@@ -8,10 +8,12 @@ from typing import Any
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import PointerTest
+from flake8_tensorcopy.engine.graph import graph_of, graph_of_result, sink
 from flake8_tensorcopy.engine.items import each_item, one_row
 from flake8_tensorcopy.engine.parts import Index, Row
 from flake8_tensorcopy.engine.repeated import multiplied
 from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.saved import operator_keeps, record
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -317,10 +319,11 @@ def copy_of(
         operands=(ref.obj,),
         copied=ref,
         dtype=ref.obj.dtype,
-        graph=None if run.now.grad is None else (ref.obj.graph if run.now.grad else False),
+        graph=None if run.now.grad is None else (graph_of(Value((ref,))) if run.now.grad else False),
         data=index,
     )
     run.use(Value((ref,)), node, "operand", whole)
+    record(run, node, made, None, [Value((ref,))], obj)
     return Value((Ref(obj),))
 
 
@@ -341,6 +344,10 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     run.item_read(obj)
     if any(link.kind == UNSURE for link in ref.chain):
         return Value((Ref(Obj("unknown", "unknown", node)),))
+    if obj.kind == "iter" and isinstance(node.slice, ast.Constant):
+        part = part_of_several(run, node, obj, node.slice.value)
+        if part is not None:
+            return part
     snapshot = run.now.fields(obj).get("[*]")
     if isinstance(node.slice, ast.Slice):
         return Value((ref.derive(Link(UNSURE, "[:]", node)),))
@@ -364,6 +371,19 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     return value
 
 
+def part_of_several(run: Run, node: ast.Subscript, several: Obj, position: object) -> Value | None:
+    """`x.chunk(2)[0]`: one of the views that `chunk`, `split` or `unbind` makes."""
+    from flake8_tensorcopy.engine.operations import unpacked_part
+
+    if not isinstance(several.data, tuple) or several.data[0] != "parts" or type(position) is not int:
+        return None
+    refs = []
+    for ref in several.data[1][0][1].refs:
+        key = unpacked_part(run, several.node or node, several.made, position, several.node or node)
+        refs.append(ref.derive(Link(VIEW, several.made, several.node or node, key=key)))
+    return Value(tuple(refs))
+
+
 def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
     """The result of an operator that makes a new tensor (or number)."""
     kinds = {ref.kind for value in operands for ref in value.refs}
@@ -384,16 +404,8 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)
     obj = result.refs[0].obj
-    graphs = [
-        known.graph if known is not None else (False if value.kind == "number" else None)
-        for known, value in zip(objs, operands, strict=True)
-    ]
-    if run.now.grad is False:
-        obj.graph = False
-    elif any(graph is True for graph in graphs):
-        obj.graph = True
-    elif all(graph is False for graph in graphs):
-        obj.graph = False
+    obj.graph = False if run.now.grad is False else graph_of_result(list(operands))
+    record(run, node, made, operator_keeps(made, list(operands)), list(operands), obj)
     obj.zero_dim = all(
         (known.zero_dim and not value.refs[0].chain) if known is not None else value.kind == "number"
         for known, value in zip(objs, operands, strict=True)
@@ -562,6 +574,8 @@ def store_item(
     run.use(value, node, role)
     if obj.owner != "fresh" and role == "store":
         run.hand_out(value, site or node, "store", obj)
+    if obj.owner not in ("fresh", "unknown"):
+        sink(run, value, node, kept=True)
     if weak:
         before = run.now.fields(obj).get(key)
         if before is not None:
@@ -744,6 +758,7 @@ def _yield(run: Run, node: ast.Yield) -> Value:
         value = evaluate(run, node.value)
         run.use_deep(value, node.value, "yield")
         run.hand_out(value, node, "yield")
+        sink(run, value, node, kept=True)
     return UNKNOWN
 
 

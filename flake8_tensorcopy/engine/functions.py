@@ -16,8 +16,10 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.generators import spent_by_call
 from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
+from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.parameters import wrap
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import record
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.storages import buffer_of, mapped
 from flake8_tensorcopy.engine.values import (
@@ -71,7 +73,9 @@ def _builtin_abs(run: Run, node: ast.Call, args: Args) -> Value:
 def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
     for given, value in args.all():
         run.use_iterated(value, given)
-    return fresh(run, node, "unknown", "sum", *args.values[:1])
+    result = fresh(run, node, "unknown", "sum", *args.values[:1])
+    record(run, node, "sum", None, args.values[:1], result.refs[0].obj)
+    return result
 
 
 def _filter(run: Run, node: ast.Call, args: Args) -> Value:
@@ -179,8 +183,7 @@ def _variable(run: Run, node: ast.Call, args: Args) -> Value:
     """`Variable(x)`: the tensor itself, since torch 0.4."""
     value = args.values[0] if args.values else UNKNOWN
     if args.flag("requires_grad", 1):
-        for ref in value.refs:
-            ref.obj.leaf, ref.obj.graph = True, True
+        marked(run, node, value, run.short(args.nodes[0]) if args.nodes else "it", attribute=False)
     return Value(tuple(ref.derive(Link(ALIAS, "Variable", node)) for ref in value.refs), value.kind)
 
 
@@ -313,6 +316,9 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         for given, other in args.all()[1:]:
             run.use(other, given, "operand")
         return NONE
+    if short in ("array", "asarray", "asanyarray", "ascontiguousarray"):
+        for ref in value.refs:
+            to_array(run, node, ref, run.short(args.nodes[0]), f"np.{short}")
     known = bool(value.refs) and all(ref.kind in ("tensor", "array") for ref in value.refs)
     converts = len(args.values) > 1 or "dtype" in args.keywords
     if short in library.NUMPY_SHARES and known and not converts and not args.flag("copy"):

@@ -98,6 +98,22 @@ _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", 
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
 
 
+# Layers of torch.nn with parameters of their own; the first ones keep their argument for the gradient of these.
+KEEPING_LAYERS = (
+    "Linear", "Conv", "LazyConv", "LazyLinear", "BatchNorm", "SyncBatchNorm", "LayerNorm", "GroupNorm", "RMSNorm"
+)  # fmt: skip
+_WEIGHTED = (
+    *KEEPING_LAYERS, "Bilinear", "Embedding", "LSTM", "GRU", "RNN", "Multihead", "Transformer", "PReLU", "LazyBatch"
+)  # fmt: skip
+_MODULE_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel"})
+
+
+def has_weights(name: str) -> bool | None:
+    """Whether a module of torch.nn has parameters of its own, by its class; None for a container."""
+    short = name.rsplit(".", 1)[-1]
+    return None if short in _MODULE_CONTAINERS else short.startswith(_WEIGHTED)
+
+
 def says_training(name: str, more: frozenset[str]) -> bool:
     """Whether a call of that name trains what it is given: `train_epoch`, `fit`; `more` are the user's own names."""
     if name in more:

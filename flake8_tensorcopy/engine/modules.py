@@ -8,12 +8,15 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
+    container,
     evaluate,
     fresh,
 )
+from flake8_tensorcopy.engine.graph import freeze, frozen, graph_of_result
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.parameters import assigned
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
 from flake8_tensorcopy.engine.snapshots import stepped
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
@@ -175,6 +178,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         return None
     if name in library.MODULE_SELF:
         args.use(run)
+        if name == "requires_grad_" and args.all() and not args.flag("requires_grad", 0):
+            freeze(run, obj, certain=isinstance(args.all()[0][0], ast.Constant))
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
         return Value((ref.derive(Link(ALIAS, name, node)),))
@@ -204,7 +209,8 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     if module.data == "inplace":
         for value in args.values:
             run.note(value, 2)
-        return in_place(run, node, given, shown, "module", run.short(args.nodes[0]) if args.nodes else "")
+        target = run.short(args.nodes[0]) if args.nodes else ""
+        return in_place(run, node, given, shown, "module", target, in_place_row(module))
     if op is not None and op.result in ("view", "maybe", "same"):
         for value in args.values[:1]:
             run.note(value, 2)
@@ -213,10 +219,29 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     for value in args.values:
         run.note(value, 2)
     args.use(run, "operand")
+    if module.cls in _RECURRENT:
+        return _call_recurrent(run, node, module, args)
     several = op is not None and op.many != 1
     result = fresh(run, node, "unknown" if several else "tensor", module.cls, operands=(module, *args.objs()))
-    result.refs[0].obj.graph = True if run.now.grad else (False if run.now.grad is False else None)
+    made = result.refs[0].obj
+    made.graph = graph_of_call(run, module, args.values)
+    record(run, node, shown, module_keeps(module), list(args.values), made)
     return result
+
+
+_RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
+
+
+def _call_recurrent(run: Run, node: ast.Call, module: Obj, args: Args) -> Value:
+    """`output, state = lstm(x)`: an LSTM keeps its output for backward."""
+    parts: list[tuple[str, ast.expr, Value]] = []
+    for slot in ("[0]", "[1]"):
+        part = fresh(run, node, "unknown", module.cls, operands=(module, *args.objs()))
+        part.refs[0].obj.graph = graph_of_call(run, module, args.values)
+        parts.append((slot, node, part))
+    keeps = module_keeps(module)
+    record(run, node, module.cls.rsplit(".", 1)[-1], keeps, list(args.values), parts[0][2].refs[0].obj)
+    return container(run, node, "tuple", parts)
 
 
 def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, shown: str) -> Value:
@@ -231,9 +256,17 @@ def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, show
         inner.node, inner.nodes, inner.values = node, args.nodes[:1], [value]
         inner.keywords, inner.spread, inner.read = {}, False, False
         value = call_module(run, node, obj, inner, shown)
-        if value.refs and value.refs[0].obj.owner == "fresh" and not value.refs[0].chain:
-            return value
     return value
+
+
+def graph_of_call(run: Run, module: Obj, given: list[Value]) -> bool | None:
+    """Whether what a module of torch.nn returns requires grad: for its own parameters, or for what it is given."""
+    if not run.now.grad:
+        return run.now.grad
+    if not frozen(module) and library.has_weights(module.cls) is not False:
+        return True
+    graph = graph_of_result(given)
+    return None if module.graph is not False and library.has_weights(module.cls) is not False and not graph else graph
 
 
 def may_change(run: Run, obj: Obj) -> None:

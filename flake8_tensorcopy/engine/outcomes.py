@@ -22,6 +22,7 @@ from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.parameters import finish_wraps
 from flake8_tensorcopy.engine.repeated import finish_repeats
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import finish as finish_graph
 from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.values import (
@@ -181,6 +182,7 @@ def finish_run(run: Run) -> None:
     finish_repeats(run)
     finish_wraps(run)
     finish_storages(run)
+    finish_graph(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.facts import (
     PointerTest,
     StaleRead,
 )
+from flake8_tensorcopy.engine.graph import Tape
 from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
@@ -148,6 +149,8 @@ class Run:
         self.items_written: list[ItemsWritten] = []
         self.read_at: dict[Obj, int] = {}  # when an item of a container was read last
         self.loop_nodes: list[ast.stmt] | None = None
+        self.tape = Tape()
+        self.augmented = UNKNOWN  # the right side of the augmented assignment under way
         self.modules: dict[Obj, None] = {}
         self.yields = False
         self.tokens: dict[Obj, Obj] = {}
@@ -404,6 +407,7 @@ class Run:
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
         self._item_gradient_read(ref, node)
+        self.tape.gradients.setdefault(ref.obj, node)
         candidate = self.leaf_candidates.get(ref.place) if ref.place is not None else None
         if (candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt) or (
             candidate is not None and not ref.obj.leaf and self.loop

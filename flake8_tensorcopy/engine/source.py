@@ -45,6 +45,9 @@ REPEAT = 1 << 28  # a list display times a number, a comprehension of one name, 
 SELF_COPY = 1 << 29  # a write with an operand of the same name, or a product of matrices with `out=`
 STORAGE = 1 << 30  # what keeps, moves or borrows a storage: `torch.save`, `share_memory_`, `frombuffer`
 WRAP = 1 << 31  # a parameter built over a tensor
+REQUIRES_GRAD = 1 << 32  # sets `requires_grad`, or reads it
+TO_ARRAY = 1 << 33  # `.numpy()`, `np.array(..)`
+INFERENCE = 1 << 34  # names inference_mode, or calls what is decorated with it
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -142,6 +145,8 @@ def survey(tree: ast.Module) -> Survey:
         made.features |= _defaults(node)
         pending.append((body, None, outer, 0))
         pending.append((made, None, node.body, 0))
+        if any(_mentions(item, "inference_mode") for item in node.decorator_list):
+            made.features |= INFERENCE
         return made
 
     def members(cls: Class, node: ast.ClassDef) -> None:
@@ -181,11 +186,17 @@ def survey(tree: ast.Module) -> Survey:
     return result
 
 
+def _mentions(decorator: ast.expr, name: str) -> bool:
+    """Whether a decorator, called or not, has that name."""
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return name == (target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", ""))
+
+
 def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE):
+        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE, INFERENCE):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
@@ -442,6 +453,12 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
+    "requires_grad": REQUIRES_GRAD,
+    "requires_grad_": REQUIRES_GRAD,
+    "numpy": TO_ARRAY,
+    "array": TO_ARRAY,
+    "asarray": TO_ARRAY,
+    "inference_mode": INFERENCE,
 }
 
 

@@ -13,7 +13,9 @@ from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.parts import Index, mixed
 from flake8_tensorcopy.engine.run import Handed
 from flake8_tensorcopy.engine.values import (
+    DETACH,
     NUMBER,
+    NUMPY,
     UNKNOWN,
     VIEW,
     Chain,
@@ -50,6 +52,7 @@ class Effect:
     training: bool
     node: ast.AST
     conditional: bool = False  # on some path of the function only
+    recorded: bool | None = True  # in grad mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,8 @@ def _summarise(run: Run) -> Summary:
         if mark in seen or len(summary.effects) >= MAX_EFFECTS:
             continue
         seen.add(mark)
-        summary.effects.append(Effect(target, chain, write.op, training, write.inner or write.node, bool(write.arms)))
+        node = write.inner or write.node
+        summary.effects.append(Effect(target, chain, write.op, training, node, bool(write.arms), write.grad))
     for obj, key in run.rebinds:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
@@ -176,6 +180,7 @@ def apply_summary(
             _argument_text(run, node, effect.target, summary),
             inner=effect.node,
             unsure=effect.conditional,
+            recorded=effect.recorded,
         )
     for target, key in summary.rebinds:
         value = _find(run, node, target, given)
@@ -270,6 +275,13 @@ def _operands(was: Obj, given: dict[int, Value], names: list[str]) -> tuple[Obj,
     return tuple(ref.obj for position, value in given.items() for ref in value.refs if names[position] in reached)
 
 
+def _graph_of(run: Run, was: Obj, chain: Chain) -> bool | None:
+    """Whether what a function made requires grad, where it is called."""
+    if any(link.kind in (DETACH, NUMPY) for link in chain) or (run.now.grad is False and not was.leaf):
+        return False
+    return was.graph if run.now.grad or was.leaf else None
+
+
 def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], names: list[str]) -> Value:
     if result.target is not None:
         found = _find(run, node, result.target, given)
@@ -285,7 +297,7 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         made="call",
         dtype=was.dtype,
         zero_dim=was.zero_dim,
-        graph=was.graph,
+        graph=_graph_of(run, was, result.chain),
         leaf=was.leaf,
         param=was.param,
         operands=_operands(was, given, names),
@@ -294,7 +306,7 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     )
     if one_shot(was) or was.made == "optimizer.state_dict":
         made.kind, made.made = was.kind, was.made
-    if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
+    if made.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":
         made.uses.append((run.module.evidence(was, None), None))

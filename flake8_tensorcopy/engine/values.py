@@ -115,6 +115,7 @@ class Place:
         "read",
         "root",
         "stored_from",
+        "tracked",
     )
 
     def __init__(
@@ -136,6 +137,7 @@ class Place:
         self.last_use = 0
         self.made_in: ast.AST | None = None  # for a slot: the statement that filled it
         self.made_at = 0  # and which execution of it, by the clock of the run
+        self.tracked = False  # holds a detached tensor that was told to require grad
 
     def __repr__(self) -> str:
         return f"<{self.name} line {getattr(self.node, 'lineno', '?')}>"
@@ -212,6 +214,7 @@ class Write:
 
     __slots__ = (
         "arms",
+        "grad",
         "how",
         "inner",
         "loop",
@@ -251,6 +254,7 @@ class Write:
         self.tick = 0  # its place in the order of reads and writes
         self.mixed = False  # the written name may also hold a storage of its own
         self.others: tuple[Ref, ...] = ()  # what else of the same storage it may hold
+        self.grad: bool | None = None  # grad mode, where it is known
 
     def __repr__(self) -> str:
         return f"<{self.op} via {self.ref.place!r} line {getattr(self.node, 'lineno', '?')}>"

@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.parameters import wrapped_written
 from flake8_tensorcopy.engine.parts import beside, mixed
 from flake8_tensorcopy.engine.repeated import slot_written
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import judge_write
 from flake8_tensorcopy.engine.selfcopy import operands_of
 from flake8_tensorcopy.engine.storages import left_behind_used, read_only_write
 from flake8_tensorcopy.engine.values import (
@@ -43,11 +44,12 @@ def write_to(
     whole: Value | None = None,
     unsure: bool = False,
     part: Link | None = None,
+    recorded: bool | None = True,
 ) -> None:
     """The current statement changes the value's storage in place.
 
     `whole` is the written value with all its alternatives, where they are written one by one; `part` is the step to
-    what is written of each.
+    what is written of each; `recorded` is the grad mode of the called function, where that is what writes.
     """
     state = run.now
     whole = whole or value
@@ -64,6 +66,7 @@ def write_to(
             others = beside(whole, ref)
             write.others = others if part is None else tuple(other.derive(part) for other in others)
         write.mixed = write.mixed or unsure
+        write.grad = state.grad and recorded
         state.add_write(ref.obj, write)
         run.log.append(write)
         gradients.written(run, write)
@@ -77,6 +80,7 @@ def write_to(
             left_behind_used(run, ref.place, ref, node)
         _reach_owners(run, written, write)
         _judge_write(run, write, whole, several, unsure)
+        judge_write(run, write)
 
 
 def _reach_owners(run: Run, ref: Ref, write: Write) -> None:

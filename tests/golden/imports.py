@@ -68,6 +68,8 @@ def qualified_in_full(x):
     saved = x
     torch.nn.functional.relu(x.sub_(9), inplace=True)  # fact: StaleRead reader=saved writer=x op=relu link=alias
     # fact: StaleRead reader=saved writer=x op=sub_ link=alias
+    # fact: SavedWrite writer=x op=sub_ keeper=relu | output -proven
+    # fact: SavedWrite writer=x.sub_(9) op=relu keeper=relu | output -proven
     return saved
 
 

@@ -5,6 +5,15 @@ surely the thing is a tensor: 3 by definition, annotation or a torch result, 2 b
 array-like indexing, 0 unknown.  The statement that the fact is about never counts as evidence.
 """
 
+from flake8_tensorcopy.engine.facts.autograd import (
+    BypassedWrite,
+    ForbiddenWrite,
+    GradToArray,
+    InferenceUse,
+    LeafWrite,
+    MarkedNonLeaf,
+    SavedWrite,
+)
 from flake8_tensorcopy.engine.facts.base import Fact
 from flake8_tensorcopy.engine.facts.constructors import RepeatedReference, WrappedTensor
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
@@ -27,19 +36,25 @@ from flake8_tensorcopy.engine.facts.updates import Exhausted, GradientWrite, Los
 __all__ = [
     "AccumulatedItem",
     "AliasedOut",
+    "BypassedWrite",
     "CloneDetach",
     "DeadRebinding",
     "DroppedResult",
     "Exhausted",
     "Fact",
+    "ForbiddenWrite",
+    "GradToArray",
     "GradientWrite",
     "HandedOut",
     "HostScalar",
+    "InferenceUse",
     "JoinedWrite",
     "KeptStorage",
     "LeafRebound",
+    "LeafWrite",
     "LostUpdate",
     "LostWrite",
+    "MarkedNonLeaf",
     "ModuleAlias",
     "MutatedArgument",
     "MutatedItem",
@@ -48,6 +63,7 @@ __all__ = [
     "ReadOnlyWrite",
     "ReboundData",
     "RepeatedReference",
+    "SavedWrite",
     "SelfCopy",
     "SharedDefault",
     "SharedOptimizerState",
