@@ -11,6 +11,7 @@ from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
+    BACKWARD,
     CLONE,
     DATA_PTR,
     DETACH,
@@ -19,9 +20,12 @@ from flake8_tensorcopy.engine.source import (
     GRAD,
     HOST,
     INPLACE_MODULE,
+    KEPT,
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
+    RATIO,
+    REBUILT,
     REPLACED,
     SHARE,
     STATE_DICT,
@@ -31,6 +35,8 @@ from flake8_tensorcopy.engine.source import (
     Function,
     survey,
 )
+
+from flake8_tensorcopy.engine.trained import untrained_parts
 
 # What a function must hold, all of it, for a kind of fact to be possible there.
 _TRIGGERS: dict[str, tuple[int, ...]] = {
@@ -48,6 +54,13 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "GraphRetained": (BACKWARD, KEPT),
+    "RecurrentState": (BACKWARD, KEPT),
+    "GraphCut": (REBUILT | BACKWARD, REBUILT | KEPT),
+    "GradientNotCleared": (BACKWARD | GRAD,),
+    "SteppedBefore": (BACKWARD,),
+    "UntrainedPart": (BACKWARD,),
+    "SelfRatio": (RATIO,),
 }
 
 
@@ -59,7 +72,7 @@ class Judge(NamedTuple):
     facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
 
 
-_JUDGES: tuple[Judge, ...] = ()
+_JUDGES: tuple[Judge, ...] = (Judge(frozenset({"UntrainedPart"}), (BACKWARD,), untrained_parts),)
 
 
 @dataclass(slots=True)

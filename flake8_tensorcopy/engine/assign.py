@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     array_like,
@@ -29,7 +30,10 @@ from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
+from flake8_tensorcopy.engine.recurrent import kept
+from flake8_tensorcopy.engine.retained import assigned, augmented
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -117,6 +121,7 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
 
 def assign(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
     """Bind a target of an assignment."""
+    assigned(run, target, value, source)
     match target:
         case ast.Name():
             _assign_name(run, target, value, source)
@@ -176,6 +181,8 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         return
     if target.attr == "requires_grad":
         for ref in base.refs:
+            if isinstance(source, ast.Constant) and source.value is True:
+                made_leaf(run, run.stmt or target, ref, run.short(target.value))
             ref.obj.leaf, ref.obj.graph = True, bool(source.value) if isinstance(source, ast.Constant) else None
         return
     for ref in base.refs:
@@ -191,6 +198,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         held = run.bound(value, place, source)
         run.now.set_field(obj, key, held)
         _kept_for_later(run, target, held, name)
+        kept(run, target, before, value)
         for item in held.refs:
             if not item.obj.key:
                 item.obj.key = name
@@ -416,6 +424,8 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
 
 def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
     value = evaluate(run, node.value)
+    augmented(run, node, value)
+    moved_by(run, node, (value,))
     role = "difference" if isinstance(node.op, ast.Sub) else "operand"
     run.use(value, node.value, role)
     op = operator(node.op) + "="
@@ -447,6 +457,10 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 held = run.now.fields(ref.obj).get(item_key(run, target, kind))
                 if held is None:
                     held = run.field(ref.obj, item_key(run, target, kind))
+                if not held.refs and held.kind == "number" and value.refs:
+                    made = arithmetic(run, node, operator(node.op), held, value)
+                    store_item(run, ref.obj, item_key(run, target, kind), made, node.value, weak=False, site=node)
+                    continue
                 _augmented_write(run, node, held, op, run.text(target))
                 continue
             _, complete = index_text(run, target.slice)
@@ -473,6 +487,10 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
             held = run.field(ref.obj, "." + target.attr)
             if held.refs:
                 _augmented_write(run, node, held, op, run.text(target))
+            elif held.kind == "number" and value.refs:
+                made = arithmetic(run, node, operator(node.op), held, value)
+                place = Place(run.text(target), node, root=ref.obj.key, origin="attribute", loop=run.loop)
+                run.now.set_field(ref.obj, "." + target.attr, run.bound(made, place, node))
 
 
 def _load(target: ast.Name) -> ast.Name:

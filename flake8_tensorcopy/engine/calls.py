@@ -7,7 +7,9 @@ import sys
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.backward import backward_through, carried_back, note_call
 from flake8_tensorcopy.engine.containers import container_method
+from flake8_tensorcopy.engine.cuts import constructed
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     evaluate,
@@ -23,6 +25,7 @@ from flake8_tensorcopy.engine.functions import (
     einops_call,
     numpy_call,
 )
+from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -33,6 +36,7 @@ from flake8_tensorcopy.engine.modules import (
     trains,
 )
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.retained import added_by_callee
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
@@ -111,9 +115,9 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     special = SPECIAL.get(name)
     args = Args(run, node)
     if special is not None:
-        return special(run, node, args)
+        return constructed(run, node, name, args, special(run, node, args))
     if name.startswith("torch."):
-        return _torch_call(run, node, name, args)
+        return constructed(run, node, name, args, _torch_call(run, node, name, args))
     if name.startswith("numpy."):
         return numpy_call(run, node, name, args)
     if name in library.EINOPS:
@@ -172,8 +176,10 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
             return STRING if base.kind == "str" else NUMBER
         base = Value((Ref(Obj("unknown", "unknown", func.value)),))
     run.method_calls[node] = (base, name)
-    if name == "backward":
+    if name in ("backward", "manual_backward") and not backward_through(run, node, name, func, args):
         backward(run, node, base, args)
+    elif name == "zero_grad":
+        run.trail.zeroed.append(base)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)
@@ -269,6 +275,7 @@ def call_evaluated(run: Run, node: ast.Call, value: Value, args: Args, func: ast
     result: Value | None = None
     for ref in value.refs:
         one = _call_ref(run, node, ref, args, func)
+        note_call(run, node, ref.obj, args, one)
         result = one if result is None else join_values(result, one)
     if result is None:
         return unknown_call(run, node, args)
@@ -317,9 +324,12 @@ def _call_function(
             for ref in value.refs:
                 if ref.obj.kind in ("dict", "list", "instance", "module"):
                     may_change(run, ref.obj)
-        operands = tuple(ref.obj for value in values for ref in value.refs)
+        operands = tuple(operand(ref) for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    if not args.spread:
+        carried_back(run, node, done, values, result)
+        added_by_callee(run, node, done, values)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.evaluate import (
     values_of,
 )
 from flake8_tensorcopy.engine.items import exact_items
+from flake8_tensorcopy.engine.retained import appended
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -41,6 +42,7 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             value = args.values[-1]
             if name == "extend":
                 value = element_of(run, args.nodes[-1], value)
+            appended(run, node, ref, name, value)
             # Once for each time that the list is made: here, or in a loop that is over.
             once = obj.loop is not None and obj.loop[: len(run.loop)] == run.loop
             if name == "append" and once and (known := exact_items(run, one)) is not None:

@@ -24,6 +24,13 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
+    "GraphRetained": ("target", "value", "how"),
+    "RecurrentState": ("state", "how"),
+    "GraphCut": ("source", "op"),
+    "GradientNotCleared": ("tensor",),
+    "SteppedBefore": ("module",),
+    "UntrainedPart": ("module",),
+    "SelfRatio": ("name", "source"),
 }
 
 

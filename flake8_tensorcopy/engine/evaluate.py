@@ -9,7 +9,9 @@ from typing import Any
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.items import each_item, one_row
+from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.parts import Index, Row
+from flake8_tensorcopy.engine.ratios import note_difference
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -44,7 +46,7 @@ def evaluate(run: Run, node: ast.expr) -> Value:
 def fresh(run: Run, node: ast.AST, kind: str, made: str, *sources: Value, **facts: Any) -> Value:
     """A new storage made by this expression."""
     source = tuple(ref.obj for value in sources for ref in value.refs)
-    facts.setdefault("operands", source)
+    facts.setdefault("operands", tuple(operand(ref) for value in sources for ref in value.refs))
     return Value((Ref(Obj(kind, "fresh", node, made=made, source=source, **facts)),))
 
 
@@ -309,7 +311,7 @@ def copy_of(
         node,
         made=made,
         source=(ref.obj,),
-        operands=(ref.obj,),
+        operands=(operand(ref),),
         copied=ref,
         dtype=ref.obj.dtype,
         graph=None if run.now.grad is None else (ref.obj.graph if run.now.grad else False),
@@ -372,7 +374,7 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
     elif "array" in kinds:
         kind = "array"
     elif kinds & {"list", "tuple"}:
-        return fresh(run, node, "list" if "list" in kinds else "tuple", made)
+        return fresh(run, node, "list" if "list" in kinds else "tuple", made, *operands)
     else:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)
@@ -422,7 +424,10 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
             continue
         run.use(left, left_node, role)
         run.use(right, one.right, role)
+        before = left
         left = arithmetic(run, one, operator(one.op), left, right)
+        if role == "difference":
+            note_difference(run, before, right, left)
         left_node = one
     return left
 
@@ -527,7 +532,8 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
 
 def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.expr, Value]]) -> Value:
     """A new container; each item is a binding of its own."""
-    obj = Obj(kind, "fresh", node, loop=run.loop)
+    operands = tuple(operand(ref) for _, _, value in items for ref in value.refs)
+    obj = Obj(kind, "fresh", node, loop=run.loop, operands=operands)
     for key, item, value in items:
         store_item(run, obj, key, value, item, weak=key == "[*]", role="operand", fresh=True)
     return Value((Ref(obj),))

@@ -6,7 +6,9 @@ import ast
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.backward import autograd_backward
 from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
+from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     arithmetic,
@@ -153,6 +155,7 @@ def _variable(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     if args.flag("requires_grad", 1):
         for ref in value.refs:
+            made_leaf(run, node, ref, run.short(args.nodes[0]))
             ref.obj.leaf, ref.obj.graph = True, True
     return Value(tuple(ref.derive(Link(ALIAS, "Variable", node)) for ref in value.refs), value.kind)
 
@@ -218,6 +221,7 @@ SPECIAL: dict[str, Special] = {
     "torch.FloatTensor": _legacy_tensor,
     "torch.nn.Parameter": _parameter,
     "torch.autograd.grad": _autograd_grad,
+    "torch.autograd.backward": autograd_backward,
     "torch.set_grad_enabled": _set_grad_enabled,
     "torch.autograd.Variable": _variable,
     "torch.from_numpy": _shared_array,

@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle
+from flake8_tensorcopy.engine.trained import finish_training
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
@@ -167,6 +168,7 @@ def finish_run(run: Run) -> None:
     settle(
         run,
     )
+    finish_training(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
+from flake8_tensorcopy.engine.trail import Trail
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     UNKNOWN,
@@ -66,6 +67,7 @@ class Backward(NamedTuple):
     tick: int
     arms: frozenset[Arm]
     retains: bool  # `retain_graph=True`, written out
+    within: tuple[ast.stmt, ...] = ()  # the loops around it
 
 
 class LoopFrame:
@@ -87,6 +89,7 @@ class Run:
         self.function = function
         self.state: State | None = State()
         self.loop: tuple[int, ...] = ()
+        self.within: tuple[ast.stmt, ...] = ()  # the loops under way, of which `loop` tells the passes
         self.frames: list[LoopFrame] = []
         self.handlers: list[list[State]] = []
         self.stmt: ast.stmt | None = None
@@ -97,6 +100,7 @@ class Run:
         self.returned: list[Returned] = []
         self.log: list[Write] = []
         self.backwards: list[Backward] = []
+        self.trail = Trail()
         self.modules: dict[Obj, None] = {}
         self.params: list[Obj] = []
         self.rebinds: list[tuple[Obj, str]] = []

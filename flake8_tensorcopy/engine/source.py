@@ -33,10 +33,15 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+BACKWARD = 1 << 36  # calls `backward()`, itself or through a function of this file
+KEPT = 1 << 37  # a forward method that sets an attribute, or makes a tensor of others
+REBUILT = 1 << 38  # a tensor made of others by a constructor, or made a leaf
+RATIO = 1 << 39  # takes an exponential
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
 _TRAINED = frozenset({"weight", "bias"})
+_CONSTRUCTORS = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor", "Variable"})
 
 
 @dataclass(slots=True, eq=False)
@@ -162,7 +167,7 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE):
+        for feature in (WRITE, INPLACE_MODULE, BACKWARD):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
@@ -215,6 +220,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= ATTR_STORE
                     if name == "data" and not isinstance(node.value, (ast.Name, ast.Attribute)):
                         features |= LOST
+                    if owner.name == "forward":
+                        features |= KEPT
                     if cls is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
                         cls.assigns.setdefault(name, set()).add(owner.name)
                 stack.append((node.value, level + 1))
@@ -250,6 +257,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
                 elif called in _STORES:
                     features |= SHARE
+                elif called in _CONSTRUCTORS and node.args and not isinstance(node.args[0], ast.Constant):
+                    features |= REBUILT | (KEPT if owner.name == "forward" else 0)
+                elif called == "exp":
+                    features |= RATIO
             case ast.AugAssign():
                 features |= WRITE
                 if isinstance(node.target, ast.Attribute):
@@ -339,6 +350,10 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
+    "backward": BACKWARD,
+    "manual_backward": BACKWARD,
+    "requires_grad_": REBUILT,
+    "requires_grad": REBUILT,
 }
 
 

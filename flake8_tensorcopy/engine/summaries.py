@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
+from flake8_tensorcopy.engine.linked import cut, linked, operand
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.values import (
+    DETACH,
     NUMBER,
+    NUMPY,
     UNKNOWN,
     VIEW,
     Chain,
@@ -139,7 +142,7 @@ def apply_summary(
     spread: bool,
 ) -> Value:
     """Do to the arguments of this call what the function does, and make its result."""
-    given = dict(enumerate(values[: len(summary.names)])) if not spread else dict(enumerate(values[:1]))
+    given = dict(enumerate(values[: len(summary.names)] if not spread else values[: min(1, len(summary.names))]))
     for position, name in enumerate(summary.names):
         if name in keywords:
             given[position] = keywords[name][1]
@@ -236,7 +239,13 @@ def _computed_from(was: Obj, given: dict[int, Value]) -> tuple[Obj, ...]:
 def _operands(was: Obj, given: dict[int, Value], names: list[str]) -> tuple[Obj, ...]:
     """The arguments of this call that the result was computed from."""
     reached = {one.key for one in ancestors(was) if one.owner == "argument"}
-    return tuple(ref.obj for position, value in given.items() for ref in value.refs if names[position] in reached)
+    through = {one.key for one in linked(was) if one.owner == "argument"} | set(names[:1] if names[:1] == ["self"] else ())
+    return tuple(
+        operand(ref) if names[position] in through else cut(ref.obj)
+        for position, value in given.items()
+        for ref in value.refs
+        if names[position] in reached
+    )
 
 
 def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], names: list[str]) -> Value:
@@ -246,7 +255,14 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     was = result.obj
     assert was is not None
     if was.kind == "unknown" and was.owner != "fresh":
-        return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=_operands(was, given, names))),))
+        through = any(one.owner in ("argument", "attribute") for one in linked(was, strict=True))
+        operands = _operands(was, given, names)
+        graph = False if any(link.kind in (DETACH, NUMPY) for link in result.chain) else None
+        made = Obj("unknown", "unknown", node, made="call", operands=operands, through=through, graph=graph)
+        return Value((Ref(made),))
+    graph = False if any(link.kind in (DETACH, NUMPY) for link in result.chain) else was.graph
+    if not was.leaf and not run.now.grad and graph is not False:
+        graph = run.now.grad  # off the graph where the caller records nothing
     made = Obj(
         was.kind,
         "fresh" if was.owner == "fresh" else "unknown",
@@ -254,14 +270,14 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         made="call",
         dtype=was.dtype,
         zero_dim=was.zero_dim,
-        graph=was.graph,
+        graph=graph,
         leaf=was.leaf,
         param=was.param,
         operands=_operands(was, given, names),
         cls=was.cls,
         data=was.data if isinstance(was.data, str) or was.kind in ("module", "instance") else None,
     )
-    if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
+    if graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":
         made.uses.append((run.module.evidence(was, None), None))

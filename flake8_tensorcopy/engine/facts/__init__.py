@@ -7,6 +7,15 @@ array-like indexing, 0 unknown.  The statement that the fact is about never coun
 
 from flake8_tensorcopy.engine.facts.base import Fact
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
+from flake8_tensorcopy.engine.facts.graph import (
+    GradientNotCleared,
+    GraphCut,
+    GraphRetained,
+    RecurrentState,
+    SelfRatio,
+    SteppedBefore,
+    UntrainedPart,
+)
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
 from flake8_tensorcopy.engine.facts.sharing import (
     AccumulatedItem,
@@ -25,6 +34,9 @@ __all__ = [
     "DeadRebinding",
     "DroppedResult",
     "Fact",
+    "GradientNotCleared",
+    "GraphCut",
+    "GraphRetained",
     "HostScalar",
     "JoinedWrite",
     "LeafRebound",
@@ -32,7 +44,11 @@ __all__ = [
     "OverlappingWrite",
     "PointerTest",
     "ReboundData",
+    "RecurrentState",
+    "SelfRatio",
     "SharedWrite",
     "StaleRead",
     "StaleSnapshot",
+    "SteppedBefore",
+    "UntrainedPart",
 ]

@@ -1,0 +1,222 @@
+"""States fed back: what one pass computed goes into the next, whose backward then walks a graph that is gone."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.backward import inside, made_at, next_pass
+from flake8_tensorcopy.engine.facts import GraphRetained, RecurrentState
+from flake8_tensorcopy.engine.linked import detached, linked, off, terms
+from flake8_tensorcopy.engine.module import MODULE_BASES
+from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.trail import Kept, ModuleCall
+from flake8_tensorcopy.engine.values import Obj, Ref, Value
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Backward, Run
+
+_CUTS = frozenset({"detach", "detach_", "data", "no_grad", "inference_mode", "item", "numpy", "set_grad_enabled"})
+
+
+def finish_recurrent(run: Run) -> None:
+    for position, second in enumerate(run.backwards):
+        if detached(second.ref):
+            continue
+        for first in run.backwards[:position]:
+            loop = next_pass(first, second) if not detached(first.ref) else None
+            if loop is not None:
+                _fed_back(run, first, second, loop)
+    for kept in run.trail.kept:
+        _judge_kept(run, kept)
+
+
+def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> None:
+    """Whether the second backward reaches through a state what the first one has walked."""
+    walked = {one for one in linked(first.ref.obj) if _computed(one) and inside(made_at(one), loop)}
+    reached = set(linked(second.ref.obj))
+    if not walked & reached:
+        return
+    depth = len(loop_prefix(first, second))
+    made = {obj: call for call in run.trail.calls for obj in call.results}
+    for call in run.trail.calls:
+        if call.loop[: depth + 1] != second.loop[: depth + 1] or call.grad is False:
+            continue
+        if not any(obj in reached for obj in call.results):
+            continue
+        for value in call.fed:
+            if value.refs and all(_comes_from(ref, walked, made, first, depth) for ref in value.refs):
+                _report(run, value.refs[0], call, second, loop, first.retains)
+                return
+    if not any(isinstance(part, ast.Attribute) and part.attr in _CUTS for part in ast.walk(loop)):
+        _carried_name(run, walked, first, second, loop)
+
+
+def loop_prefix(first: Backward, second: Backward) -> tuple[int, ...]:
+    """The passes that two calls have in common."""
+    common = []
+    for one, other in zip(first.loop, second.loop, strict=False):
+        if one != other:
+            break
+        common.append(one)
+    return tuple(common)
+
+
+def _computed(obj: Obj) -> bool:
+    """Not a leaf: what backward walks through."""
+    return not obj.leaf and not obj.param and obj.kind not in ("module", "instance", "optimizer") and not off(obj)
+
+
+def _comes_from(
+    ref: Ref, walked: set[Obj], made: dict[Obj, ModuleCall], first: Backward, depth: int
+) -> bool:
+    """Whether a reference hangs on the output of a module in the pass before, on the graph."""
+    if detached(ref):
+        return False
+    for one in linked(ref.obj, strict=True):
+        call = made.get(one)
+        if one in walked and call is not None and call.grad and call.loop[: depth + 1] == first.loop[: depth + 1]:
+            return True
+    return False
+
+
+def _report(run: Run, ref: Ref, call: ModuleCall, second: Backward, loop: ast.stmt, retains: bool) -> None:
+    place = ref.place
+    bound = place.node if place is not None and inside(place.node, loop) else None
+    run.fact(
+        RecurrentState(
+            site=bound or call.node,
+            state=place.name if place is not None else run.short(call.node),
+            how="loop",
+            call=call.node,
+            backward=second.node,
+            retains=retains,
+        )
+    )
+
+
+def _carried_name(run: Run, walked: set[Obj], first: Backward, second: Backward, loop: ast.stmt) -> None:
+    """`h = torch.tanh(x @ W + h @ U)`: a state that operations alone compute, bound before the loop as well."""
+    for statement in getattr(loop, "body", []):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=source) if any(
+                isinstance(part, ast.Name) and part.id == name for part in ast.walk(source)
+            ):
+                shared = [one for one in walked if one.node is source and one.graph and one in linked(first.ref.obj)]
+                if any(one in linked(second.ref.obj, strict=True) for one in shared):
+                    run.fact(
+                        RecurrentState(
+                            site=statement,
+                            state=name,
+                            how="loop",
+                            call=source,
+                            backward=second.node,
+                            retains=first.retains,
+                        )
+                    )
+
+
+# ----- attributes of a module
+
+
+def kept(run: Run, target: ast.Attribute, before: Value, value: Value) -> None:
+    """`self.state = f(self.state, x)` in `forward`."""
+    me = run.params[0] if run.params else None
+    if run.function.name != "forward" or run.stmt is None or not run.now.grad or me is None or me.kind != "module":
+        return
+    if not isinstance(target.value, ast.Name) or target.value.id != me.key:
+        return
+    old = tuple(ref.obj for ref in before.refs if ref.obj.owner == "attribute" and not detached(ref))
+    if not old or any(obj.param or obj.kind in ("module", "instance", "function", "optimizer") for obj in old):
+        return
+    if value.refs and not any(detached(ref) for ref in value.refs):
+        for ref in value.refs:
+            reached = set(linked(ref.obj, strict=True))
+            if any(obj in reached for obj in old) and ref.obj not in old:
+                run.trail.kept.append(Kept(target, run.stmt, old, ref.obj))
+                return
+
+
+def _judge_kept(run: Run, kept: Kept) -> None:
+    cls = run.function.cls
+    name = kept.target.attr
+    if cls is None or not _known_bases(run, cls) or name in run.module.survey.deleted:
+        return
+    if not cls.assigns.get(name, set()) <= {"__init__", "forward"} or _touched(run, kept):
+        return
+    trained = [one for one in linked(kept.value) if _trained(one, run.params[0])]
+    arithmetic = any(obj in terms(kept.value) for obj in kept.old)
+    given = any(one.owner == "argument" and one is not run.params[0] for one in linked(kept.value))
+    returned = any(kept.value in linked(ref.obj) for one in run.returned for ref in one.value.refs)
+    if trained and returned:
+        run.fact(
+            RecurrentState(
+                site=kept.site,
+                state=f"self.{name}",
+                how="attribute",
+                call=None,
+                backward=None,
+                retains=False,
+            )
+        )
+    elif arithmetic and (trained or given) and not any(obj.param for obj in terms(kept.value)):
+        run.fact(
+            GraphRetained(
+                site=kept.site,
+                target=f"self.{name}",
+                value=run.short(kept.site.value) if isinstance(kept.site, ast.Assign) else name,
+                how="buffer",
+                backward=None,
+                certain=bool(trained),
+            )
+        )
+
+
+def _trained(obj: Obj, me: Obj) -> bool:
+    """What has weights: a parameter, the output of a module of `self`."""
+    if obj.param and obj.graph is not False:
+        return True
+    return any(one.kind == "module" and one.parent is me for one in obj.operands)
+
+
+def _known_bases(run: Run, cls: Class) -> bool:
+    """Whether nothing that another file defines can reset the state."""
+    if not cls.bases:
+        return False
+    for base in cls.bases:
+        if (run.names.qualify(base) or "") in MODULE_BASES:
+            continue
+        local = run.module.survey.classes.get(base.id) if isinstance(base, ast.Name) else None
+        if local is None or local is cls or not _known_bases(run, local):
+            return False
+    return True
+
+
+def _touched(run: Run, kept: Kept) -> bool:
+    """Whether any other code of the file sets or detaches an attribute of that name."""
+    name = kept.target.attr
+    tree = run.module.survey.body.node
+    cls = run.function.cls
+    init = cls.methods.get("__init__") if cls is not None else None
+    allowed = {id(part) for part in ast.walk(init.node)} if init is not None else set()
+    for part in ast.walk(tree):
+        match part:
+            case ast.Attribute(attr=found, ctx=ast.Store()) if found == name:
+                same = run.module.survey is not None and part is kept.target
+                if not same and id(part) not in allowed and not _guarded_default(run, part):
+                    return True
+            case ast.Attribute(value=ast.Attribute(attr=found), attr="detach_" | "zero_" | "data") if found == name:
+                return True
+            case ast.Constant(value=found) if found == name and id(part) not in allowed:
+                return True  # `setattr(module, "state", ..)`
+    return False
+
+
+def _guarded_default(run: Run, part: ast.Attribute) -> bool:
+    """`if self.state is None: self.state = zeros(..)`: set once."""
+    text = f"{ast.unparse(part)} is None"
+    for node in ast.walk(run.function.node):
+        if isinstance(node, ast.If) and text in ast.unparse(node.test):
+            if any(inner is part for statement in node.body for inner in ast.walk(statement)):
+                return True
+    return False
