@@ -246,6 +246,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
     """`a.data = b.data` shares, `x[..].data = v` is lost, `p.data = new` moves the parameter."""
     temp = base.obj
     run.use(value, source, "store")
+    moved_by(run, target, (value,), base.refs)
     if temp is not None and base.refs[0].chain and not any(ref.place is None for ref in base.refs):
         link = base.refs[0].chain[-1]
         if link.node is target.value and link.kind in (VIEW, UNSURE) and isinstance(target.value, ast.Subscript):

@@ -69,7 +69,13 @@ def note_call(run: Run, node: ast.Call, module: Obj, args: Args, result: Value) 
 
 
 def carried_back(run: Run, node: ast.Call, done: Run, values: list[Value], result: Value) -> None:
-    """What a function of this file backpropagated: its arguments, and what it returns of that."""
+    """What a function of this file backpropagated: its arguments, and what it returns of that; what it cleared."""
+    if (
+        done.trail.zeroed
+        or any(write.ref.obj.slot == ".grad" for write in done.log)
+        or any(key == ".grad" for _, key in done.rebinds)
+    ):
+        run.trail.zeroed.append(UNKNOWN)
     if not done.backwards:
         return
     for backward in done.backwards:

@@ -63,7 +63,7 @@ def _from_trained(run: Run, obj: Obj) -> bool:
 def made_leaf(run: Run, node: ast.AST, ref: Ref, shown: str) -> None:
     """`loss.requires_grad_(True)`, before it is done: of a value that was computed from weights, off the graph."""
     obj = ref.obj
-    if obj.leaf or obj.param or not _of_weights(obj) or _still_linked(obj):
+    if obj.leaf or obj.param or any(known.obj in ancestors(obj) for known in run.trail.rebuilt) or not _of_weights(obj) or _still_linked(obj):
         return
     run.trail.rebuilt.append(Rebuilt(obj, node, shown, "requires_grad_", forced=True))
 

@@ -35,10 +35,13 @@ def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> No
     """Whether the second backward reaches through a state what the first one has walked."""
     walked = {one for one in linked(first.ref.obj) if _computed(one) and inside(made_at(one), loop)}
     reached = set(linked(second.ref.obj))
-    if not walked & reached:
-        return
     depth = len(loop_prefix(first, second))
     made = {obj: call for call in run.trail.calls for obj in call.results}
+    for call in run.trail.calls:
+        if not walked.isdisjoint(call.results):
+            walked.update(obj for obj in call.results if _computed(obj))  # what one call gives hangs together
+    if not walked & reached:
+        return
     for call in run.trail.calls:
         if call.loop[: depth + 1] != second.loop[: depth + 1] or call.grad is False:
             continue
@@ -198,18 +201,28 @@ def _touched(run: Run, kept: Kept) -> bool:
     tree = run.module.survey.body.node
     cls = run.function.cls
     init = cls.methods.get("__init__") if cls is not None else None
-    allowed = {id(part) for part in ast.walk(init.node)} if init is not None else set()
+    apart = [init.node] if init is not None else []
+    apart += [other.node for other in run.module.survey.classes.values() if cls and _unrelated(run, cls, other)]
+    allowed = {part for node in apart for part in ast.walk(node)}
     for part in ast.walk(tree):
+        if part in allowed:
+            continue
         match part:
             case ast.Attribute(attr=found, ctx=ast.Store()) if found == name:
-                same = run.module.survey is not None and part is kept.target
-                if not same and id(part) not in allowed and not _guarded_default(run, part):
+                if part is not kept.target and not _guarded_default(run, part):
                     return True
             case ast.Attribute(value=ast.Attribute(attr=found), attr="detach_" | "zero_" | "data") if found == name:
                 return True
-            case ast.Constant(value=found) if found == name and id(part) not in allowed:
+            case ast.Constant(value=found) if found == name:
                 return True  # `setattr(module, "state", ..)`
     return False
+
+
+def _unrelated(run: Run, cls: Class, other: Class) -> bool:
+    """Whether a class is neither a base of another one nor made from it."""
+    if other is cls:
+        return False
+    return other not in run.module.local_bases(cls) and cls not in run.module.local_bases(other)
 
 
 def _guarded_default(run: Run, part: ast.Attribute) -> bool:

@@ -33,6 +33,9 @@ def augmented(run: Run, node: ast.AugAssign, value: Value) -> None:
 
 def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
     """`total = total + loss`, `mean = 0.9 * mean + 0.1 * loss`."""
+    if isinstance(source, ast.IfExp):
+        # `mean = loss if mean is None else 0.9 * mean + 0.1 * loss`
+        source = source.orelse if isinstance(source.orelse, ast.BinOp) else source.body
     if not isinstance(source, ast.BinOp) or not value.refs or not run.now.grad or run.stmt is None:
         return
     text = run.text(target)
@@ -116,6 +119,8 @@ def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value]) ->
         for position, param in enumerate(done.params[: len(values)]):
             if position == holder or param not in added.objs or not values[position].refs:
                 continue
+            if _binds(done.function.node, param.key):
+                continue  # `value = value.item()`, perhaps
             method = isinstance(func, ast.Attribute) and done.function.cls is not None
             first = 1 if method else 0
             given = position - first
@@ -123,6 +128,13 @@ def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value]) ->
                 continue
             target = func.value if method and isinstance(func, ast.Attribute) else node.args[holder]
             _note(run, node, target, "meter", run.short(node.args[given]), values[position])
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    """Whether a function binds a name anew."""
+    return any(
+        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store) for part in ast.walk(node)
+    )
 
 
 def _root(node: ast.expr) -> str:

@@ -46,6 +46,7 @@ class Update(NamedTuple):
     site: ast.AST
     loop: tuple[int, ...]
     within: tuple[ast.stmt, ...]
+    targets: tuple[Ref, ...]
 
 
 class Rebuilt(NamedTuple):

@@ -98,8 +98,8 @@ def note_optimizer(run: Run, optimizer: Value, args: Args) -> Value:
 # ----- updates by hand
 
 
-def moved_by(run: Run, node: ast.AST, values: Iterable[Value]) -> None:
-    """A write of something computed from gradients."""
+def moved_by(run: Run, node: ast.AST, values: Iterable[Value], targets: tuple[Ref, ...] = ()) -> None:
+    """A write of something computed from gradients; `targets` where the run's log will not tell what is written."""
     if run.within:
         owners = dict.fromkeys(
             one.parent
@@ -109,16 +109,21 @@ def moved_by(run: Run, node: ast.AST, values: Iterable[Value]) -> None:
             if one.slot == ".grad" and one.parent is not None
         )
         if owners:
-            run.trail.updates.append(Update(tuple(owners), node, run.loop, run.within))
+            run.trail.updates.append(Update(tuple(owners), node, run.loop, run.within, targets))
 
 
 def _judge_update(run: Run, update: Update) -> None:
-    for write in run.log:
-        obj = write.ref.obj
-        if write.node is not update.site or obj not in update.owners or write.how in ("part", "training"):
+    written = [(ref, run.short(update.site)) for ref in update.targets]
+    written += [
+        (write.ref, write.target)
+        for write in run.log
+        if write.node is update.site and write.how not in ("part", "training")
+    ]
+    for ref, target in written:
+        obj = ref.obj
+        if obj not in update.owners:
             continue
-        place = write.ref.place
-        name = place.name if place is not None else write.target
+        name = ref.place.name if ref.place is not None else target
         for backward in run.backwards:
             loop = _common_loop(update, backward)
             if loop is None or inside(made_at(obj), loop) or not _got_gradient(obj, backward):
@@ -154,7 +159,8 @@ def _set_in(loop: ast.stmt, name: str) -> bool:
     for part in ast.walk(loop):
         if isinstance(part, (ast.Assign, ast.AnnAssign)):
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            if any(isinstance(item, ast.Name) and item.id == name for t in targets for item in ast.walk(t)):
+            stored = (item for target in targets for item in ast.walk(target) if isinstance(item, ast.Name))
+            if any(item.id == name and isinstance(item.ctx, ast.Store) for item in stored):
                 return True
     return False
 
