@@ -2,7 +2,8 @@
 ## What it does
 
 Reports a state that a loop feeds back into a module, on the graph, where each pass calls `backward()`:
-`out, h = rnn(x, h)`. Also an attribute that `forward` computes from its own last value.
+`out, h = rnn(x, h)`. Also an attribute that `forward` computes from its own last value, and (preview)
+`retain_graph=True` in the last `backward()` of a pass that has built the whole graph itself.
 
 ## Why it is a bug
 
@@ -79,6 +80,13 @@ def check(facts: list[RecurrentState], region: Region) -> Iterator[Finding]:
                 "through both; keep it by `.detach()`"
             )
             yield Finding(region.span(fact.site), "TSC406", message)
+            continue
+        if fact.how == "retained":
+            message = (
+                f"`{fact.state}(retain_graph=True)` is the last `backward()` of its pass: it keeps a graph that "
+                "nothing walks again"
+            )
+            yield Finding(region.span(fact.site), "TSC406", message, preview=True)
             continue
         does = "walks all the passes before" if fact.retains else "walks into the pass before, whose graph is gone"
         message = (

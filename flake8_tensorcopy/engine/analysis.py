@@ -35,7 +35,6 @@ from flake8_tensorcopy.engine.source import (
     Function,
     survey,
 )
-
 from flake8_tensorcopy.engine.trained import untrained_parts
 
 # What a function must hold, all of it, for a kind of fact to be possible there.

@@ -1,4 +1,4 @@
-"""Which values get `backward()` in which pass, which modules are called on the way, and what a callee does of either."""
+"""Which values get `backward()` in which pass, which modules are called on the way, what a callee does of either."""
 
 from __future__ import annotations
 
@@ -62,9 +62,7 @@ def note_call(run: Run, node: ast.Call, module: Obj, args: Args, result: Value) 
         elif obj.kind in ("tuple", "list"):
             results.extend(ref.obj for held in run.now.fields(obj).values() for ref in held.refs)
     now = run.now
-    call = ModuleCall(
-        module, node, tuple(results), tuple(fed), now.grad, run.count(), run.loop, run.within, now.arms
-    )
+    call = ModuleCall(module, node, tuple(results), tuple(fed), now.grad, run.count(), run.loop, run.within, now.arms)
     run.trail.calls.append(call)
 
 

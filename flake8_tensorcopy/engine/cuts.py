@@ -23,7 +23,9 @@ OF_LISTS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch
 # Made of these, a value has no gradient to pass on.
 _STEPS = frozenset("argmax argmin round floor ceil sign bincount histc nonzero searchsorted".split())
 
-_MEANT = re.compile(r"(^|[_.])(targets?|labels?|tgt|truth|gt|baseline|old|prev|ref|reference|frozen|stats?|log\w*)(_|\d|$)")
+_MEANT = re.compile(
+    r"(^|[_.])(targets?|labels?|tgt|truth|gt|baseline|old|prev|ref|reference|frozen|stats?|log\w*)(_|\d|$)"
+)
 
 
 def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) -> Value:
@@ -63,7 +65,13 @@ def _from_trained(run: Run, obj: Obj) -> bool:
 def made_leaf(run: Run, node: ast.AST, ref: Ref, shown: str) -> None:
     """`loss.requires_grad_(True)`, before it is done: of a value that was computed from weights, off the graph."""
     obj = ref.obj
-    if obj.leaf or obj.param or any(known.obj in ancestors(obj) for known in run.trail.rebuilt) or not _of_weights(obj) or _still_linked(obj):
+    if (
+        obj.leaf
+        or obj.param
+        or any(known.obj in ancestors(obj) for known in run.trail.rebuilt)
+        or not _of_weights(obj)
+        or _still_linked(obj)
+    ):
         return
     run.trail.rebuilt.append(Rebuilt(obj, node, shown, "requires_grad_", forced=True))
 
@@ -75,7 +83,8 @@ def _of_weights(obj: Obj) -> bool:
 
 def _still_linked(obj: Obj) -> bool:
     """Whether the value may hang on weights after all: a module, a parameter, something on the graph."""
-    pending, seen = [obj], set()
+    pending = [obj]
+    seen: set[Obj] = set()
     while pending and len(seen) < 300:
         one = pending.pop()
         if one in seen or off(one) or one.made in _STEPS:
@@ -94,9 +103,7 @@ def finish_cuts(run: Run) -> None:
         joined = _joined(run, rebuilt)
         if joined is not None:
             run.fact(
-                GraphCut(
-                    site=rebuilt.site, source=rebuilt.source, op=rebuilt.op, joined=joined, forced=rebuilt.forced
-                )
+                GraphCut(site=rebuilt.site, source=rebuilt.source, op=rebuilt.op, joined=joined, forced=rebuilt.forced)
             )
 
 

@@ -27,6 +27,9 @@ def finish_recurrent(run: Run) -> None:
             loop = next_pass(first, second) if not detached(first.ref) else None
             if loop is not None:
                 _fed_back(run, first, second, loop)
+    for backward in run.backwards:
+        if backward.retains and backward.within and not detached(backward.ref):
+            _retained_for_nothing(run, backward)
     for kept in run.trail.kept:
         _judge_kept(run, kept)
 
@@ -49,6 +52,8 @@ def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> No
             continue
         for value in call.fed:
             if value.refs and all(_comes_from(ref, walked, made, first, depth) for ref in value.refs):
+                if not _named(value.refs[0]):
+                    continue
                 _report(run, value.refs[0], call, second, loop, first.retains)
                 return
     if not any(isinstance(part, ast.Attribute) and part.attr in _CUTS for part in ast.walk(loop)):
@@ -70,9 +75,7 @@ def _computed(obj: Obj) -> bool:
     return not obj.leaf and not obj.param and obj.kind not in ("module", "instance", "optimizer") and not off(obj)
 
 
-def _comes_from(
-    ref: Ref, walked: set[Obj], made: dict[Obj, ModuleCall], first: Backward, depth: int
-) -> bool:
+def _comes_from(ref: Ref, walked: set[Obj], made: dict[Obj, ModuleCall], first: Backward, depth: int) -> bool:
     """Whether a reference hangs on the output of a module in the pass before, on the graph."""
     if detached(ref):
         return False
@@ -83,12 +86,64 @@ def _comes_from(
     return False
 
 
+def _named(ref: Ref) -> bool:
+    """Whether a name or an attribute holds the state, and not some item of a list."""
+    return ref.place is None or "[" not in ref.place.name
+
+
+def _retained_for_nothing(run: Run, backward: Backward) -> None:
+    """`loss.backward(retain_graph=True)` as the last of a pass, of a graph that the pass itself has built."""
+    loop = backward.within[-1]
+    graph = {one for one in linked(backward.ref.obj) if _computed(one)}
+    for other in run.backwards:
+        if other.tick > backward.tick and other.node is not backward.node:
+            if other.loop == backward.loop or not graph.isdisjoint(linked(other.ref.obj)):
+                return
+    names = (part.func for part in ast.walk(loop) if isinstance(part, ast.Call))
+    if any((name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")) == "grad" for name in names):
+        return
+    if _built_inside(run, backward.ref.obj, loop):
+        run.fact(
+            RecurrentState(
+                site=backward.node,
+                state=run.short(backward.node.func),
+                how="retained",
+                call=None,
+                backward=backward.node,
+                retains=True,
+            )
+        )
+
+
+def _built_inside(run: Run, obj: Obj, loop: ast.stmt) -> bool:
+    """Whether all of a graph is built in one pass: nothing of it can be walked again later."""
+    called = {call.module for call in run.trail.calls}
+    if not any(one in called for one in linked(obj)):
+        return False
+    pending, seen = [obj], set()
+    while pending:
+        one = pending.pop()
+        if one in seen or not _computed(one) or one in called:
+            continue
+        seen.add(one)
+        if one.owner == "item" and one.parent is not None:
+            if not one.slot.endswith(")]"):
+                pending.append(one.parent)  # an item of what the loop gives is given
+            continue
+        if one.owner in ("argument", "attribute", "global") or not inside(made_at(one), loop):
+            return False
+        pending.extend(one.operands)
+    return True
+
+
 def _report(run: Run, ref: Ref, call: ModuleCall, second: Backward, loop: ast.stmt, retains: bool) -> None:
     place = ref.place
+    if place is not None and place.origin in ("store", "item") and ref.via:
+        place = ref.via[-1]  # handed over in a tuple
     bound = place.node if place is not None and inside(place.node, loop) else None
     run.fact(
         RecurrentState(
-            site=bound or call.node,
+            site=second.node if retains else bound or call.node,
             state=place.name if place is not None else run.short(call.node),
             how="loop",
             call=call.node,
@@ -109,7 +164,7 @@ def _carried_name(run: Run, walked: set[Obj], first: Backward, second: Backward,
                 if any(one in linked(second.ref.obj, strict=True) for one in shared):
                     run.fact(
                         RecurrentState(
-                            site=statement,
+                            site=second.node if first.retains else statement,
                             state=name,
                             how="loop",
                             call=source,
@@ -201,7 +256,7 @@ def _touched(run: Run, kept: Kept) -> bool:
     tree = run.module.survey.body.node
     cls = run.function.cls
     init = cls.methods.get("__init__") if cls is not None else None
-    apart = [init.node] if init is not None else []
+    apart: list[ast.AST] = [init.node] if init is not None else []
     apart += [other.node for other in run.module.survey.classes.values() if cls and _unrelated(run, cls, other)]
     allowed = {part for node in apart for part in ast.walk(node)}
     for part in ast.walk(tree):

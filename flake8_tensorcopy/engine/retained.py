@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
 from flake8_tensorcopy.engine.facts import GraphRetained
 from flake8_tensorcopy.engine.graph import ancestors
-from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
+from flake8_tensorcopy.engine.linked import detached, proven_terms, terms
 from flake8_tensorcopy.engine.trail import Added
 from flake8_tensorcopy.engine.values import Obj, Ref, Value
 
@@ -41,19 +41,20 @@ def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None
     text = run.text(target)
     if not any(isinstance(part, type(target)) and run.text(part) == text for part in ast.walk(source)):
         return
-    weighted = any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) for part in ast.walk(source))
-    added = [name for name in _operands_of(source) if run.text(name) != text and not isinstance(name, ast.Constant)]
-    shown = run.short(added[-1]) if added else run.short(source)
-    _note(run, run.stmt, target, "average" if weighted else "sum", shown, value, made=source)
+    summed = _summands(source)
+    plain = [one for one in summed if run.text(one) != text]
+    added = [one for one in plain if not re.search(rf"(?<![\w.]){re.escape(text)}(?!\w)", run.text(one))]
+    shown = run.short(added[-1] if added else source)
+    _note(run, run.stmt, target, "sum" if len(plain) < len(summed) else "average", shown, value, made=source)
 
 
-def _operands_of(node: ast.expr) -> list[ast.expr]:
-    """The operands of arithmetic, from left to right."""
+def _summands(node: ast.expr) -> list[ast.expr]:
+    """What a sum adds up, from left to right."""
     found: list[ast.expr] = []
     pending = [node]
     while pending:
         one = pending.pop()
-        if isinstance(one, ast.BinOp):
+        if isinstance(one, ast.BinOp) and isinstance(one.op, (ast.Add, ast.Sub)):
             pending.extend((one.right, one.left))
         else:
             found.append(one)
@@ -144,7 +145,7 @@ def _root(node: ast.expr) -> str:
 
 
 def finish_retained(run: Run) -> None:
-    """Of what was kept: the values that were backpropagated in the same pass, in what is never backpropagated itself."""
+    """Of what was kept: values backpropagated in the same pass, in what is never backpropagated itself."""
     for added in run.trail.added:
         if not _outlives(run, added) or _backpropagated(run, added):
             continue

@@ -239,7 +239,9 @@ def _computed_from(was: Obj, given: dict[int, Value]) -> tuple[Obj, ...]:
 def _operands(was: Obj, given: dict[int, Value], names: list[str]) -> tuple[Obj, ...]:
     """The arguments of this call that the result was computed from."""
     reached = {one.key for one in ancestors(was) if one.owner == "argument"}
-    through = {one.key for one in linked(was) if one.owner == "argument"} | set(names[:1] if names[:1] == ["self"] else ())
+    through = {one.key for one in linked(was) if one.owner == "argument"} | set(
+        names[:1] if names[:1] == ["self"] else ()
+    )
     return tuple(
         operand(ref) if names[position] in through else cut(ref.obj)
         for position, value in given.items()
