@@ -124,12 +124,7 @@ def inside(node: ast.AST | None, loop: ast.stmt) -> bool:
 
 
 def made_at(obj: Obj) -> ast.AST | None:
-    """The code that made a value: for an item, what made its owner."""
-    while obj.node is None and obj.parent is not None and obj.owner == "item":
+    """The code that made a value: for an item or attribute of a result, what made that."""
+    while obj.node is None and obj.parent is not None and obj.parent.kind not in ("module", "instance"):
         obj = obj.parent
     return obj.node
-
-
-def reaches_back(run: Run, obj: Obj) -> bool:
-    """Whether a value, or one that hangs on it, gets `backward()` in this run."""
-    return any(obj in linked(backward.ref.obj) for backward in run.backwards if not detached(backward.ref))

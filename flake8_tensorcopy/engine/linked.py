@@ -47,8 +47,9 @@ def linked(obj: Obj, strict: bool = False) -> Iterator[Obj]:
         yield one
         if not (strict and one.made == "call" and one.owner == "unknown" and not one.through):
             pending.extend(one.operands)
-        if one.owner == "item" and one.parent is not None and one.parent.kind not in ("module", "instance"):
-            pending.append(one.parent)
+        if one.parent is not None and (one.owner == "item" or one.parent.made == "call"):
+            if one.parent.kind not in ("module", "instance"):
+                pending.append(one.parent)  # an item of a result, or an attribute: `model(x).loss`
 
 
 def terms(obj: Obj) -> Iterator[Obj]:

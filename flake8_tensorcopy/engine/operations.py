@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
 from flake8_tensorcopy.engine.ratios import exponential
+from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
 from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.values import (
@@ -450,6 +451,8 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
                 run.use(value, given, "operand")
             args.read = True
             moved_by(run, node, (value for _, value in args.all()))
+            if node.args:
+                added_in_place(run, node, ref, name, func, args.values)
             if name == "copy_":
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
             write_to(run, node, one, name, "method", run.short(func.value), whole=whole)

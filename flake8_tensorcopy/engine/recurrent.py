@@ -16,6 +16,9 @@ from flake8_tensorcopy.engine.values import Obj, Ref, Value
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Backward, Run
 
+# Whatever is taken off the graph in place, and what makes a longer state of a state: a cache, as a rule.
+_IN_PLACE = frozenset({"detach_"})
+_GROWS = frozenset({"cat", "concat", "concatenate", "stack"})
 _CUTS = frozenset({"detach", "detach_", "data", "no_grad", "inference_mode", "item", "numpy", "set_grad_enabled"})
 
 
@@ -43,7 +46,7 @@ def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> No
     for call in run.trail.calls:
         if not walked.isdisjoint(call.results):
             walked.update(obj for obj in call.results if _computed(obj))  # what one call gives hangs together
-    if not walked & reached:
+    if not walked & reached or _mentions(loop, _IN_PLACE):
         return
     for call in run.trail.calls:
         if call.loop[: depth + 1] != second.loop[: depth + 1] or call.grad is False:
@@ -56,8 +59,12 @@ def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> No
                     continue
                 _report(run, value.refs[0], call, second, loop, first.retains)
                 return
-    if not any(isinstance(part, ast.Attribute) and part.attr in _CUTS for part in ast.walk(loop)):
+    if not _mentions(loop, _CUTS):
         _carried_name(run, walked, first, second, loop)
+
+
+def _mentions(loop: ast.stmt, names: frozenset[str]) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr in names for part in ast.walk(loop))
 
 
 def loop_prefix(first: Backward, second: Backward) -> tuple[int, ...]:
@@ -180,19 +187,31 @@ def _carried_name(run: Run, walked: set[Obj], first: Backward, second: Backward,
 def kept(run: Run, target: ast.Attribute, before: Value, value: Value) -> None:
     """`self.state = f(self.state, x)` in `forward`."""
     me = run.params[0] if run.params else None
-    if run.function.name != "forward" or run.stmt is None or not run.now.grad or me is None or me.kind != "module":
+    if run.stmt is None or not run.now.grad or me is None or run.function.cls is None or run.function.static:
         return
     if not isinstance(target.value, ast.Name) or target.value.id != me.key:
         return
     old = tuple(ref.obj for ref in before.refs if ref.obj.owner == "attribute" and not detached(ref))
-    if not old or any(obj.param or obj.kind in ("module", "instance", "function", "optimizer") for obj in old):
+    counted = not before.refs and before.kind == "number" and _reads(run, target)  # `self.v = 0.9 * self.v + x`
+    if (not old and not counted) or any(obj.param or obj.kind in ("module", "instance", "function", "optimizer") for obj in old):
         return
     if value.refs and not any(detached(ref) for ref in value.refs):
         for ref in value.refs:
             reached = set(linked(ref.obj, strict=True))
-            if any(obj in reached for obj in old) and ref.obj not in old:
+            if ref.obj.made in _GROWS:
+                return
+            if (counted or any(obj in reached for obj in old)) and ref.obj not in old:
                 run.trail.kept.append(Kept(target, run.stmt, old, ref.obj))
                 return
+
+
+def _reads(run: Run, target: ast.Attribute) -> bool:
+    """Whether the statement computes the attribute from itself."""
+    source = run.stmt.value if isinstance(run.stmt, ast.Assign) else None
+    text = run.text(target)
+    return source is not None and any(
+        isinstance(part, ast.Attribute) and run.text(part) == text for part in ast.walk(source)
+    )
 
 
 def _judge_kept(run: Run, kept: Kept) -> None:
@@ -200,10 +219,14 @@ def _judge_kept(run: Run, kept: Kept) -> None:
     name = kept.target.attr
     if cls is None or not _known_bases(run, cls) or name in run.module.survey.deleted:
         return
-    if not cls.assigns.get(name, set()) <= {"__init__", "forward"} or _touched(run, kept):
+    own = run.function.name
+    if own == "__init__" or not cls.assigns.get(name, set()) <= {"__init__", own} or _touched(run, kept):
+        return
+    if own != "forward":
+        _kept_by_a_step(run, kept)
         return
     trained = [one for one in linked(kept.value) if _trained(one, run.params[0])]
-    arithmetic = any(obj in terms(kept.value) for obj in kept.old)
+    arithmetic = any(obj in terms(kept.value) for obj in kept.old)  # an average; a sum that began as a number is none
     given = any(one.owner == "argument" and one is not run.params[0] for one in linked(kept.value))
     returned = any(kept.value in linked(ref.obj) for one in run.returned for ref in one.value.refs)
     if trained and returned:
@@ -230,6 +253,24 @@ def _judge_kept(run: Run, kept: Kept) -> None:
         )
 
 
+def _kept_by_a_step(run: Run, kept: Kept) -> None:
+    """A method that feeds the state of its last call into a module, and backpropagates what comes out."""
+    calls = [call for call in run.trail.calls if any(obj in call.results for obj in linked(kept.value, strict=True))]
+    outputs = {kept.value, *(obj for call in calls if call.grad for obj in call.results)}
+    for backward in run.backwards:
+        if calls and not detached(backward.ref) and not outputs.isdisjoint(linked(backward.ref.obj)):
+            run.fact(
+                RecurrentState(
+                    site=kept.site,
+                    state=f"self.{kept.target.attr}",
+                    how="attribute",
+                    call=None,
+                    backward=None,
+                    retains=backward.retains,
+                )
+            )
+
+
 def _trained(obj: Obj, me: Obj) -> bool:
     """What has weights: a parameter, the output of a module of `self`."""
     if obj.param and obj.graph is not False:
@@ -239,8 +280,6 @@ def _trained(obj: Obj, me: Obj) -> bool:
 
 def _known_bases(run: Run, cls: Class) -> bool:
     """Whether nothing that another file defines can reset the state."""
-    if not cls.bases:
-        return False
     for base in cls.bases:
         if (run.names.qualify(base) or "") in MODULE_BASES:
             continue

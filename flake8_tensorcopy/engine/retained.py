@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
 from flake8_tensorcopy.engine.facts import GraphRetained
 from flake8_tensorcopy.engine.graph import ancestors
-from flake8_tensorcopy.engine.linked import detached, proven_terms, terms
+from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
+from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Added
 from flake8_tensorcopy.engine.values import Obj, Ref, Value
 
 if TYPE_CHECKING:
-    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.run import Backward, Run
 
 _KEEPS = frozenset({"append", "appendleft", "extend", "insert"})
 
@@ -67,10 +68,26 @@ def appended(run: Run, node: ast.Call, ref: Ref, name: str, value: Value) -> Non
     if name not in _KEEPS or not isinstance(func, ast.Attribute) or not value.refs:
         return
     obj = ref.obj
+    if _is_deque(run, obj):
+        return  # it may forget
     older = obj.loop is None or len(obj.loop) < len(run.loop)
     if (obj.kind == "list" and older) or (obj.kind == "unknown" and obj.owner in ("argument", "attribute", "item")):
         if obj.kind == "list" or name == "append":
             _note(run, node, func.value, "list", run.short(node.args[-1]), value, keeper=(obj,))
+
+
+def _is_deque(run: Run, obj: Obj) -> bool:
+    """Whether `__init__` made an attribute a deque."""
+    cls = obj.parent.data if obj.parent is not None and obj.owner == "attribute" else None
+    held = run.module.table(cls).get(obj.slot) if isinstance(cls, Class) else None
+    made = held.obj.node if held is not None and held.obj is not None else None
+    return isinstance(made, ast.Call) and run.text(made.func).endswith("deque")
+
+
+def added_in_place(run: Run, node: ast.Call, ref: Ref, name: str, func: ast.Attribute, values: list[Value]) -> None:
+    """`total.add_(loss)`."""
+    if name in ("add_", "sub_") and values and values[0].refs and run.now.grad:
+        _note(run, node, func.value, "sum", run.short(node.args[0]), values[0], keeper=(ref.obj,))
 
 
 def _note(
@@ -153,7 +170,8 @@ def finish_retained(run: Run) -> None:
             if detached(backward.ref) or not same_pass(backward, added.loop, added.arms):
                 continue
             shared = [one for one in proven_terms(backward.ref.obj) if one in added.objs]
-            if not shared or not all(_of_this_pass(one, added) for one in shared):
+            certain = bool(shared) and all(_of_this_pass(one, added) for one in shared)
+            if not certain and not (added.how == "list" and _clone_of(run, backward, added)):
                 continue
             run.fact(
                 GraphRetained(
@@ -162,10 +180,19 @@ def finish_retained(run: Run) -> None:
                     value=added.name,
                     how=added.how,
                     backward=backward.node,
-                    certain=True,
+                    certain=certain,
                 )
             )
             break
+
+
+def _clone_of(run: Run, backward: Backward, added: Added) -> bool:
+    """Whether what is kept is a copy of something that this backward went through: the copy is on the graph, too."""
+    copied = [one.copied for one in added.objs if one.made == "clone" and one.copied is not None]
+    sources = {ref.obj for ref in copied if not detached(ref)}
+    reached = set(linked(backward.ref.obj))
+    reached |= {call.module for call in run.trail.calls if not reached.isdisjoint(call.results)}
+    return any(obj.graph and (obj in reached or (obj.param and obj.parent in reached)) for obj in sources)
 
 
 def _of_this_pass(obj: Obj, added: Added) -> bool:

@@ -126,7 +126,7 @@ def _judge_update(run: Run, update: Update) -> None:
         name = ref.place.name if ref.place is not None else target
         for backward in run.backwards:
             loop = _common_loop(update, backward)
-            if loop is None or inside(made_at(obj), loop) or not _got_gradient(obj, backward):
+            if loop is None or inside(made_at(obj), loop) or not _got_gradient(run, obj, backward):
                 continue
             if _set_in(loop, name) or _cleared(run, obj, loop, name):
                 continue
@@ -149,9 +149,15 @@ def _common_loop(update: Update, backward: Backward) -> ast.stmt | None:
     return found
 
 
-def _got_gradient(obj: Obj, backward: Backward) -> bool:
+def _got_gradient(run: Run, obj: Obj, backward: Backward) -> bool:
     reached = set(ancestors(backward.ref.obj))
-    return obj in reached or (obj.parent is not None and obj.param and obj.parent in reached)
+    if obj in reached:
+        return True
+    module = obj.parent if obj.param else None
+    return module is not None and (
+        module in reached
+        or any(call.module is module and not reached.isdisjoint(call.results) for call in run.trail.calls)
+    )
 
 
 def _set_in(loop: ast.stmt, name: str) -> bool:
