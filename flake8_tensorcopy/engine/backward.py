@@ -53,15 +53,16 @@ def note_call(run: Run, node: ast.Call, module: Obj, args: Args, result: Value) 
             fed.extend(run.now.fields(obj).values())
         else:
             fed.append(value)
+    now = run.now
     results = [ref.obj for ref in result.refs]
     for obj in results:
         if obj.kind == "unknown" and obj.made == "call" and obj.owner == "unknown":
             obj.through = True
+            obj.graph = False if now.grad is False else obj.graph
             if module not in obj.operands:
                 obj.operands = (module, *obj.operands)
         elif obj.kind in ("tuple", "list"):
             results.extend(ref.obj for held in run.now.fields(obj).values() for ref in held.refs)
-    now = run.now
     call = ModuleCall(module, node, tuple(results), tuple(fed), now.grad, run.count(), run.loop, run.within, now.arms)
     run.trail.calls.append(call)
 

@@ -23,9 +23,7 @@ OF_LISTS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch
 # Made of these, a value has no gradient to pass on.
 _STEPS = frozenset("argmax argmin round floor ceil sign bincount histc nonzero searchsorted".split())
 
-_MEANT = re.compile(
-    r"(^|[_.])(targets?|labels?|tgt|truth|gt|baseline|old|prev|ref|reference|frozen|stats?|log\w*)(_|\d|$)"
-)
+_MEANT = re.compile(r"(^|[_.])(targets?|labels?|tgt|truth|gt|baseline|old|prev|ref|reference|frozen|stats?)(_|\d|$)")
 
 
 def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) -> Value:
@@ -69,20 +67,26 @@ def made_leaf(run: Run, node: ast.AST, ref: Ref, shown: str) -> None:
         obj.leaf
         or obj.param
         or any(known.obj in ancestors(obj) for known in run.trail.rebuilt)
-        or not _of_weights(obj)
-        or _still_linked(obj)
+        or not _of_weights(run, obj)
+        or _still_linked(run, obj)
     ):
         return
     run.trail.rebuilt.append(Rebuilt(obj, node, shown, "requires_grad_", forced=True))
 
 
-def _of_weights(obj: Obj) -> bool:
+def _called(run: Run) -> set[Obj]:
+    return {call.module for call in run.trail.calls}
+
+
+def _of_weights(run: Run, obj: Obj) -> bool:
     """Whether a value was computed by a module or from a parameter."""
-    return any(one.kind == "module" or one.param for one in ancestors(obj))
+    called = _called(run)
+    return any(one in called or one.kind == "module" or one.param for one in ancestors(obj))
 
 
-def _still_linked(obj: Obj) -> bool:
+def _still_linked(run: Run, obj: Obj) -> bool:
     """Whether the value may hang on weights after all: a module, a parameter, something on the graph."""
+    called = _called(run)
     pending = [obj]
     seen: set[Obj] = set()
     while pending and len(seen) < 300:
@@ -90,7 +94,7 @@ def _still_linked(obj: Obj) -> bool:
         if one in seen or off(one) or one.made in _STEPS:
             continue
         seen.add(one)
-        if one.kind == "module" or one.param or (one.leaf and one.graph):
+        if one in called or one.kind == "module" or one.param or (one.leaf and one.graph):
             return True
         pending.extend(one.operands)
         if one.parent is not None and one.owner in ("item", "attribute"):
@@ -117,7 +121,7 @@ def _joined(run: Run, rebuilt: Rebuilt) -> ast.AST | None:
             return backward.node
     if rebuilt.forced or run.function.name != "forward":
         return None
-    parameter = any(one.param for one in rebuilt.obj.operands)
+    parameter = any(one.param for one in ancestors(rebuilt.obj))
     for value, state, node in run.returned:
         for ref in value.refs:
             held = state.fields(ref.obj).values() if ref.obj.kind in ("tuple", "list", "dict") else ()

@@ -125,7 +125,8 @@ def _retained_for_nothing(run: Run, backward: Backward) -> None:
 def _built_inside(run: Run, obj: Obj, loop: ast.stmt) -> bool:
     """Whether all of a graph is built in one pass: nothing of it can be walked again later."""
     called = {call.module for call in run.trail.calls}
-    if not any(one in called for one in linked(obj)):
+    reached = set(linked(obj))
+    if all(reached.isdisjoint(call.results) for call in run.trail.calls):
         return False
     pending, seen = [obj], set()
     while pending:
@@ -193,7 +194,9 @@ def kept(run: Run, target: ast.Attribute, before: Value, value: Value) -> None:
         return
     old = tuple(ref.obj for ref in before.refs if ref.obj.owner == "attribute" and not detached(ref))
     counted = not before.refs and before.kind == "number" and _reads(run, target)  # `self.v = 0.9 * self.v + x`
-    if (not old and not counted) or any(obj.param or obj.kind in ("module", "instance", "function", "optimizer") for obj in old):
+    if (not old and not counted) or any(
+        obj.param or obj.kind in ("module", "instance", "function", "optimizer") for obj in old
+    ):
         return
     if value.refs and not any(detached(ref) for ref in value.refs):
         for ref in value.refs:
