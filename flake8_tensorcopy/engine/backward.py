@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.linked import detached, linked, proven_terms
+from flake8_tensorcopy.engine.linked import detached, proven_terms
 from flake8_tensorcopy.engine.run import Backward
 from flake8_tensorcopy.engine.trail import ModuleCall
 from flake8_tensorcopy.engine.values import UNKNOWN, Obj, Ref, Value, exclusive
