@@ -28,7 +28,7 @@ def finish_recurrent(run: Run) -> None:
             continue
         for first in run.backwards[:position]:
             loop = next_pass(first, second) if not detached(first.ref) else None
-            if loop is not None:
+            if loop is not None and not _in_some_passes(second, loop):
                 _fed_back(run, first, second, loop)
     for backward in run.backwards:
         if backward.retains and backward.within and not detached(backward.ref):
@@ -61,6 +61,16 @@ def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> No
                 return
     if not _mentions(loop, _CUTS):
         _carried_name(run, walked, first, second, loop)
+
+
+def _in_some_passes(backward: Backward, loop: ast.stmt) -> bool:
+    """Whether a test of what the loop itself binds decides on the call: `if step == last: loss.backward()`."""
+    bound = {part.id for part in ast.walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    for arm in backward.arms:
+        names = arm.test[1] if isinstance(arm.test, tuple) and len(arm.test) == 3 else ()
+        if isinstance(names, tuple) and any(name in bound for name, _ in names):
+            return True
+    return False
 
 
 def _mentions(loop: ast.stmt, names: frozenset[str]) -> bool:
@@ -126,8 +136,8 @@ def _built_inside(run: Run, obj: Obj, loop: ast.stmt) -> bool:
     """Whether all of a graph is built in one pass: nothing of it can be walked again later."""
     called = {call.module for call in run.trail.calls}
     reached = set(linked(obj))
-    if all(reached.isdisjoint(call.results) for call in run.trail.calls):
-        return False
+    if all(reached.isdisjoint(call.results) for call in run.trail.calls if loop in call.within):
+        return False  # what the loop goes over may be on a graph from before
     pending, seen = [obj], set()
     while pending:
         one = pending.pop()

@@ -95,17 +95,15 @@ class Centre(nn.Module):
     def __init__(self):
         super().__init__()
         self.layer = nn.Linear(3, 3)
-        self.register_buffer("mean", torch.zeros(3))
-        self.register_buffer("seen", torch.zeros(3))
+        self.register_buffer("mu", torch.zeros(3))
+        self.register_buffer("nu", torch.zeros(3))
 
     def forward(self, x):
         h = self.layer(x)
-        self.mean = 0.9 * self.mean + 0.1 * h.mean(
-            0
-        )  # fact: GraphRetained target=self.mean value=0.9 * self.mean + 0.1 * h.mean(0) how=buffer | certain
-        self.seen = 0.9 * self.seen + 0.1 * x.mean(
-            0
-        )  # fact: GraphRetained target=self.seen value=0.9 * self.seen + 0.1 * x.mean(0) how=buffer | -certain
+        self.mu = 0.9 * self.mu + h.mean(0)
+        # fact: GraphRetained target=self.mu value=0.9 * self.mu + h.mean(0) how=buffer | certain
+        self.nu = 0.9 * self.nu + x.mean(0)
+        # fact: GraphRetained target=self.nu value=0.9 * self.nu + x.mean(0) how=buffer | -certain
         return h
 
 
