@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.repeated import repeats_on_self
 from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
+    BACKWARD,
     CALLS_WRITER,
     CLONE,
     DATA_PTR,
@@ -33,6 +34,7 @@ from flake8_tensorcopy.engine.source import (
     INDEX_ADD,
     INFERENCE,
     INPLACE_MODULE,
+    KEPT,
     KEPT_ITEMS,
     LOADS_STATE,
     LOOP_REBIND,
@@ -40,6 +42,8 @@ from flake8_tensorcopy.engine.source import (
     MAX_DEPTH,
     MODULE_ALIAS,
     PARAMETERS,
+    RATIO,
+    REBUILT,
     REPEAT,
     REPLACED,
     REQUIRES_GRAD,
@@ -55,6 +59,7 @@ from flake8_tensorcopy.engine.source import (
     Function,
     survey,
 )
+from flake8_tensorcopy.engine.trained import untrained_parts
 
 # What a function must hold, all of it, for a kind of fact to be possible there.
 _TRIGGERS: dict[str, tuple[int, ...]] = {
@@ -96,6 +101,13 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "MarkedNonLeaf": (REQUIRES_GRAD,),
     "GradToArray": (TO_ARRAY,),
     "InferenceUse": (INFERENCE,),
+    "GraphRetained": (BACKWARD, KEPT),
+    "RecurrentState": (BACKWARD, KEPT),
+    "GraphCut": (REBUILT | BACKWARD, REBUILT | KEPT),
+    "GradientNotCleared": (BACKWARD | GRAD,),
+    "SteppedBefore": (BACKWARD,),
+    "UntrainedPart": (BACKWARD,),
+    "SelfRatio": (RATIO,),
 }
 
 
@@ -116,6 +128,7 @@ _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
     Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
     Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self),
+    Judge(frozenset({"UntrainedPart"}), (BACKWARD,), untrained_parts),
 )
 
 

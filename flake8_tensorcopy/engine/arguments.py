@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.evaluate import element_of, evaluate
+from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import Obj, Value
 
@@ -56,7 +57,7 @@ class Args:
 
     def objs(self) -> tuple[Obj, ...]:
         """What the arguments refer to."""
-        return tuple(ref.obj for _, value in self.all() for ref in value.refs)
+        return tuple(operand(ref) for _, value in self.all() for ref in value.refs)
 
     def flag(self, name: str, position: int = -1) -> bool:
         """Whether a boolean argument is written as True."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.duplicates import indexed_update
 from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
@@ -33,9 +34,12 @@ from flake8_tensorcopy.engine.leaves import marked, unmarked
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
+from flake8_tensorcopy.engine.recurrent import kept
+from flake8_tensorcopy.engine.retained import assigned, augmented
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
+from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -123,6 +127,7 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
 
 def assign(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
     """Bind a target of an assignment."""
+    assigned(run, target, value, source)
     match target:
         case ast.Name():
             _assign_name(run, target, value, source)
@@ -184,6 +189,8 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         _rebind_data(run, target, base, value, source)
         return
     if target.attr == "requires_grad":
+        for ref in base.refs if isinstance(source, ast.Constant) and source.value is True else ():
+            made_leaf(run, run.stmt or target, ref, run.short(target.value))
         set_requires_grad(run, target, base, source)
         return
     for ref in base.refs:
@@ -204,6 +211,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         run.hand_out(value, run.stmt or target, "attribute", obj)
         run.now.set_field(obj, key, held)
         _kept_for_later(run, target, held, name)
+        kept(run, target, before, value)
         for item in held.refs:
             if not item.obj.key:
                 item.obj.key = name
@@ -266,6 +274,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
     """`a.data = b.data` shares, `x[..].data = v` is lost, `p.data = new` moves the parameter."""
     temp = base.obj
     run.use(value, source, "store")
+    moved_by(run, target, (value,), base.refs)
     if temp is not None and base.refs[0].chain and not any(ref.place is None for ref in base.refs):
         link = base.refs[0].chain[-1]
         if link.node is target.value and link.kind in (VIEW, UNSURE) and isinstance(target.value, ast.Subscript):
@@ -449,6 +458,8 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
 
 def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
     value = run.augmented = evaluate(run, node.value)
+    augmented(run, node, value)
+    moved_by(run, node, (value,))
     role = "difference" if isinstance(node.op, ast.Sub) else "operand"
     run.use(value, node.value, role)
     op = operator(node.op) + "="
@@ -481,6 +492,10 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 held = run.now.fields(ref.obj).get(item_key(run, target, kind))
                 if held is None:
                     held = run.field(ref.obj, item_key(run, target, kind))
+                if not held.refs and held.kind == "number" and value.refs:
+                    made = arithmetic(run, node, operator(node.op), held, value)
+                    store_item(run, ref.obj, item_key(run, target, kind), made, node.value, weak=False, site=node)
+                    continue
                 _augmented_write(run, node, held, op, run.text(target))
                 continue
             if kind != "basic":
@@ -511,6 +526,10 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
             held = run.field(ref.obj, "." + target.attr)
             if held.refs:
                 _augmented_write(run, node, held, op, run.text(target))
+            elif held.kind == "number" and value.refs:
+                made = arithmetic(run, node, operator(node.op), held, value)
+                place = Place(run.text(target), node, root=ref.obj.key, origin="attribute", loop=run.loop)
+                run.now.set_field(ref.obj, "." + target.attr, run.bound(made, place, node))
 
 
 def record_augmented(run: Run, node: ast.AugAssign, refs: tuple[Ref, ...], op: str) -> None:

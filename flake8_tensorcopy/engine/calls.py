@@ -8,7 +8,9 @@ import sys
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import module_used
 from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.backward import backward_through, carried_back, note_call
 from flake8_tensorcopy.engine.containers import container_method, shallow_copy
+from flake8_tensorcopy.engine.cuts import constructed
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     evaluate,
@@ -28,6 +30,7 @@ from flake8_tensorcopy.engine.generators import spent_by_call, spent_by_function
 from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_grad
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, note_arguments
 from flake8_tensorcopy.engine.hooks import register_hook
+from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -41,6 +44,7 @@ from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.premises import met
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
+from flake8_tensorcopy.engine.retained import added_by_callee
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
 from flake8_tensorcopy.engine.source import Class, Function
@@ -124,9 +128,9 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     special = SPECIAL.get(name)
     args = Args(run, node)
     if special is not None:
-        return special(run, node, args)
+        return constructed(run, node, name, args, special(run, node, args))
     if name.startswith("torch."):
-        return _torch_call(run, node, name, args)
+        return constructed(run, node, name, args, _torch_call(run, node, name, args))
     if name.startswith("numpy."):
         return numpy_call(run, node, name, args)
     if name in library.EINOPS:
@@ -195,12 +199,13 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     if name == "fromkeys" and isinstance(func.value, ast.Name) and func.value.id in ("dict", "OrderedDict"):
         return from_keys(run, node, args)
     run.method_calls[node] = (base, name)
-    if name == "backward":
+    if name in ("backward", "manual_backward") and not backward_through(run, node, name, func, args):
         backward(run, node, base, args)
     elif name == "register_forward_hook":
         register_hook(run, node, base, args)
     elif name == "zero_grad":
         zero_grad(run, node, args)
+        run.trail.zeroed.append(base)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)
@@ -307,6 +312,7 @@ def call_evaluated(run: Run, node: ast.Call, value: Value, args: Args, func: ast
     result: Value | None = None
     for ref in value.refs:
         one = _call_ref(run, node, ref, args, func)
+        note_call(run, node, ref.obj, args, one)
         result = one if result is None else join_values(result, one)
     if result is None:
         return unknown_call(run, node, args)
@@ -360,7 +366,7 @@ def _call_function(
             for ref in value.refs:
                 if ref.obj.kind in ("dict", "list", "instance", "module"):
                     may_change(run, ref.obj)
-        operands = tuple(ref.obj for value in values for ref in value.refs)
+        operands = tuple(operand(ref) for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     run.called[node] = done
     given = given_to(done, values, args)
@@ -375,6 +381,9 @@ def _call_function(
         result = Value((Ref(Obj("iter", "fresh", node, made="generator")),))
     if done.premises and not args.spread:
         met(run, done, values, args.keywords)
+    if not args.spread:
+        carried_back(run, node, done, values, result)
+        added_by_callee(run, node, done, values)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

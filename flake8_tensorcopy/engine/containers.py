@@ -15,8 +15,9 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.generators import one_shot, spend
 from flake8_tensorcopy.engine.items import exact_items
+from flake8_tensorcopy.engine.retained import keep_in_container
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.storages import appended
+from flake8_tensorcopy.engine.storages import keep_view
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NONE,
@@ -42,9 +43,10 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
                 obj.refuted = True
             value = args.values[-1]
             if name == "append":
-                appended(run, node, obj, value)
+                keep_view(run, node, obj, value)
             if name == "extend":
                 value = element_of(run, args.nodes[-1], value)
+            keep_in_container(run, node, ref, name, value)
             # Once for each time that the list is made: here, or in a loop that is over.
             once = obj.loop is not None and obj.loop[: len(run.loop)] == run.loop
             if name == "append" and once and (known := exact_items(run, one)) is not None:

@@ -48,6 +48,13 @@ KEYS = {
     "MarkedNonLeaf": ("value",),
     "GradToArray": ("value", "call"),
     "InferenceUse": ("value", "keeper"),
+    "GraphRetained": ("target", "value", "how"),
+    "RecurrentState": ("state", "how"),
+    "GraphCut": ("source", "op"),
+    "GradientNotCleared": ("tensor",),
+    "SteppedBefore": ("module",),
+    "UntrainedPart": ("module",),
+    "SelfRatio": ("name", "source"),
 }
 
 

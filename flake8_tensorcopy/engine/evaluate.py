@@ -10,7 +10,9 @@ from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.graph import graph_of, graph_of_result, sink
 from flake8_tensorcopy.engine.items import each_item, one_row
+from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.parts import Index, Row
+from flake8_tensorcopy.engine.ratios import note_difference
 from flake8_tensorcopy.engine.repeated import multiplied
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.saved import operator_keeps, record
@@ -47,7 +49,7 @@ def evaluate(run: Run, node: ast.expr) -> Value:
 def fresh(run: Run, node: ast.AST, kind: str, made: str, *sources: Value, **facts: Any) -> Value:
     """A new storage made by this expression."""
     source = tuple(ref.obj for value in sources for ref in value.refs)
-    facts.setdefault("operands", source)
+    facts.setdefault("operands", tuple(operand(ref) for value in sources for ref in value.refs))
     return Value((Ref(Obj(kind, "fresh", node, made=made, source=source, **facts)),))
 
 
@@ -316,7 +318,7 @@ def copy_of(
         node,
         made=made,
         source=(ref.obj,),
-        operands=(ref.obj,),
+        operands=(operand(ref),),
         copied=ref,
         dtype=ref.obj.dtype,
         graph=None if run.now.grad is None else (graph_of(Value((ref,))) if run.now.grad else False),
@@ -399,7 +401,7 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
     elif kinds == {"bytes"}:
         kind = "bytes"
     elif kinds & {"list", "tuple"}:
-        return fresh(run, node, "list" if "list" in kinds else "tuple", made)
+        return fresh(run, node, "list" if "list" in kinds else "tuple", made, *operands)
     else:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)
@@ -444,6 +446,8 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
         made = arithmetic(run, one, operator(one.op), left, right)
         if isinstance(one.op, ast.Mult):
             multiplied(run, one, left, right, made)
+        elif role == "difference":
+            note_difference(run, left, right, made)
         left, left_node = made, one
     return left
 
@@ -548,7 +552,8 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
 
 def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.expr, Value]]) -> Value:
     """A new container; each item is a binding of its own."""
-    obj = Obj(kind, "fresh", node, loop=run.loop)
+    operands = tuple(operand(ref) for _, _, value in items for ref in value.refs)
+    obj = Obj(kind, "fresh", node, loop=run.loop, operands=operands)
     for key, item, value in items:
         store_item(run, obj, key, value, item, weak=key == "[*]", role="operand", fresh=True)
     return Value((Ref(obj),))

@@ -261,6 +261,7 @@ def _loop(
     entry = run.now
     outer = run.loop
     depth = len(outer)
+    run.within = (*run.within, node)
     frame = LoopFrame()
     run.frames.append(frame)
     first_time: State | None = None
@@ -285,6 +286,7 @@ def _loop(
         _block(run, node.body)
         final = join_all([run.state, *frame.continues], run.entry_field)
     run.loop = outer
+    run.within = run.within[:-1]
     run.frames.pop()
     if iterating:
         iterating.pop()

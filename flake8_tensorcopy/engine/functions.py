@@ -7,7 +7,9 @@ import ast
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.aliases import shallow
 from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.backward import autograd_backward
 from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
+from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     arithmetic,
@@ -183,7 +185,10 @@ def _variable(run: Run, node: ast.Call, args: Args) -> Value:
     """`Variable(x)`: the tensor itself, since torch 0.4."""
     value = args.values[0] if args.values else UNKNOWN
     if args.flag("requires_grad", 1):
-        marked(run, node, value, run.short(args.nodes[0]) if args.nodes else "it", attribute=False)
+        shown = run.short(args.nodes[0]) if args.nodes else "it"
+        for ref in value.refs:
+            made_leaf(run, node, ref, shown)
+        marked(run, node, value, shown, attribute=False)
     return Value(tuple(ref.derive(Link(ALIAS, "Variable", node)) for ref in value.refs), value.kind)
 
 
@@ -197,7 +202,7 @@ def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
 
 
 def _autograd_backward(run: Run, node: ast.Call, args: Args) -> Value:
-    args.use(run)
+    autograd_backward(run, node, args)
     held = [one for obj in args.objs() if obj.kind in CONTAINERS for one in run.now.fields(obj).values()]
     accumulate(run, node, [*args.objs(), *(ref.obj for value in held for ref in value.refs)])
     return NONE

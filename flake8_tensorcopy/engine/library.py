@@ -93,6 +93,9 @@ _NOT_TRAIN = re.compile(
     r"(set|is|get|make|build|create|load|save|log|test|eval)_|_(config|args|loader|data|set|mode|metrics?)"
 )
 _OPTIMIZER = re.compile(r"(^|[._])(opts?|optims?|optimi[sz]er|optimi[sz]ers)\d*($|[._\[])|_(opt|optim|optimizer)\d*$")
+_BACKWARD_OWNER = re.compile(
+    r"(^|[._])(self|accelerator|fabric|engine|trainer|strategy|booster|plugin|scaler|amp|model|optimizer|precision)$"
+)
 _LOADER = re.compile(r"(^|[._])(data_?)?loader($|[._\d])|Loader\(", re.IGNORECASE)
 _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
@@ -130,6 +133,11 @@ def says_frozen(name: str, source: bool = False) -> bool:
 def says_optimizer(text: str) -> bool:
     """Whether an expression names an optimizer."""
     return bool(_OPTIMIZER.search(text))
+
+
+def says_backward_owner(text: str) -> bool:
+    """Whether `x.backward(loss)` is a call of a helper that backpropagates its argument."""
+    return bool(_BACKWARD_OWNER.search(text))
 
 
 def says_loader(text: str) -> bool:

@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
 from flake8_tensorcopy.engine.snapshots import stepped
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.trained import note_optimizer
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -103,11 +104,15 @@ def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
                     modules.extend(r.obj for r in parts[0][1].refs)
                 else:
                     pending.extend(part for _, part in parts)
+            elif obj.param and obj.owner == "item" and obj.parent is not None and obj.parent not in modules:
+                modules.append(obj.parent)  # `[*net.parameters()]`
+            elif obj.kind in CONTAINERS and not run.now.fields(obj):
+                pending.extend(Value((Ref(one),)) for one in obj.operands)  # `list(..) + list(..)`
             elif obj.kind in CONTAINERS:
                 for held in run.now.fields(obj).values():
                     modules.extend(r.obj for r in held.refs if r.chain and r.chain[-1].kind == SNAPSHOT)
                     pending.append(held)
-    return fresh(run, node, "optimizer", name, cls=name, data=modules)
+    return note_optimizer(run, fresh(run, node, "optimizer", name, cls=name, data=modules), args)
 
 
 def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:

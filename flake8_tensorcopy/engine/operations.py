@@ -6,6 +6,7 @@ import ast
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.evaluate import (
     container,
     copy_of,
@@ -17,12 +18,16 @@ from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.leaves import marked, to_array, unmarked
+from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
+from flake8_tensorcopy.engine.ratios import exponential
+from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
 from flake8_tensorcopy.engine.saved import detached_view, kept_by, record, record_in_place
 from flake8_tensorcopy.engine.selfcopy import aliased_out
 from flake8_tensorcopy.engine.storages import moved
+from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -79,6 +84,8 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
             return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in values[op.of].refs))
         return UNKNOWN
     run.function_calls[node] = (op, short)
+    if short == "exp" and values:
+        exponential(run, node, values[0])
     role = op_role(op, short, len(values))
     sharing = op.result in ("view", "maybe", "same") and 0 <= op.of < len(values)
     for position, (given, value) in enumerate(args.all()):
@@ -365,7 +372,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         return fresh(run, node, "list", short, *tensors[:1], data="tensors")
     result = fresh(run, node, kind, short, *tensors[:3])
     obj = result.refs[0].obj
-    obj.operands = tuple(ref.obj for value in (*tensors, *args.given(values)) for ref in value.refs)
+    obj.operands = tuple(operand(ref) for value in (*tensors, *args.given(values)) for ref in value.refs)
     if values and len(values[0].refs) == 1:
         obj.copied = values[0].refs[0]
     obj.dtype = _made_dtype(run, op, short, args)
@@ -458,6 +465,9 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             for given, value in args.all() if not args.read else ():
                 run.use(value, given, "operand")
             args.read = True
+            moved_by(run, node, (value for _, value in args.all()))
+            if node.args:
+                added_in_place(run, node, ref, name, func, args.values)
             if name == "copy_":
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
             run.operands = (node, args.all())
@@ -472,9 +482,12 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     if name == "requires_grad_":
         asked = next((item for item, _ in args.all()), None)
         if asked is None or args.flag("requires_grad", 0):
+            made_leaf(run, node, ref, run.short(func.value))
             marked(run, node, one, run.short(func.value), attribute=False)
         else:
             unmarked(run, ref, certain=isinstance(asked, ast.Constant))
+    if name == "exp":
+        exponential(run, node, one)
     if name == "retain_grad":
         ref.obj.leaf = True
         run.tape.retained.add(ref.obj)
@@ -557,7 +570,8 @@ def backward(run: Run, node: ast.Call, base: Value, args: Args) -> None:
     for value in (base, *args.values[:1]):
         sink(run, value, node, backward=True, retains=args.flag("retain_graph", 1))
     for ref in base.refs:
-        run.backwards.append(Backward(ref, node, run.loop, run.count(), run.now.arms, args.flag("retain_graph", 1)))
+        retains = args.flag("retain_graph", 1)
+        run.backwards.append(Backward(ref, node, run.loop, run.count(), run.now.arms, retains, run.within))
         if ref.obj.kind in ("tensor", "unknown"):
             ref.obj.zero_dim = ref.obj.zero_dim or not any(link.kind == VIEW for link in ref.chain)
             if ref.obj.kind == "unknown":

@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import finish as finish_graph
 from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.storages import finish_storages
+from flake8_tensorcopy.engine.trained import finish_training
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
@@ -183,6 +184,7 @@ def finish_run(run: Run) -> None:
     finish_wraps(run)
     finish_storages(run)
     finish_graph(run)
+    finish_training(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

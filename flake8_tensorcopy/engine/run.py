@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.graph import Tape
 from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
+from flake8_tensorcopy.engine.trail import Trail
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     UNKNOWN,
@@ -74,6 +75,7 @@ class Backward(NamedTuple):
     tick: int
     arms: frozenset[Arm]
     retains: bool  # `retain_graph=True`, written out
+    within: tuple[ast.stmt, ...] = ()  # the loops around it
 
 
 class Handed(NamedTuple):
@@ -133,6 +135,7 @@ class Run:
         self.function = function
         self.state: State | None = State()
         self.loop: tuple[int, ...] = ()
+        self.within: tuple[ast.stmt, ...] = ()  # the loops under way, of which `loop` tells the passes
         self.frames: list[LoopFrame] = []
         self.handlers: list[list[State]] = []
         self.stmt: ast.stmt | None = None
@@ -151,6 +154,7 @@ class Run:
         self.loop_nodes: list[ast.stmt] | None = None
         self.tape = Tape()
         self.augmented = UNKNOWN  # the right side of the augmented assignment under way
+        self.trail = Trail()
         self.modules: dict[Obj, None] = {}
         self.yields = False
         self.tokens: dict[Obj, Obj] = {}

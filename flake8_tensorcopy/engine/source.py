@@ -48,6 +48,10 @@ WRAP = 1 << 31  # a parameter built over a tensor
 REQUIRES_GRAD = 1 << 32  # sets `requires_grad`, or reads it
 TO_ARRAY = 1 << 33  # `.numpy()`, `np.array(..)`
 INFERENCE = 1 << 34  # names inference_mode, or calls what is decorated with it
+BACKWARD = 1 << 36  # calls `backward()`, itself or through a function of this file
+KEPT = 1 << 37  # a forward method that sets an attribute, or makes a tensor of others
+REBUILT = 1 << 38  # a tensor made of others by a constructor, or made a leaf
+RATIO = 1 << 39  # takes an exponential
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -58,6 +62,7 @@ _PARAMETERS = frozenset(
 _LAZY = frozenset({"filter", "map", "zip", "enumerate", "reversed", "chain"})
 _LISTS = frozenset({"list", "tuple", "dict", "set", "OrderedDict"})
 _MOVES = frozenset("to cuda cpu float double half eval train requires_grad_".split())
+_CONSTRUCTORS = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor", "Variable"})
 
 
 @dataclass(slots=True, eq=False)
@@ -196,7 +201,7 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE, INFERENCE):
+        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE, INFERENCE, BACKWARD):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
@@ -285,6 +290,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= ATTR_STORE
                     if name == "data" and not isinstance(node.value, (ast.Name, ast.Attribute)):
                         features |= LOST
+                    if owner.name == "forward":
+                        features |= KEPT
                     if cls is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
                         cls.assigns.setdefault(name, set()).add(owner.name)
                 stack.append((node.value, level + 1))
@@ -325,6 +332,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         features |= MODULE_ALIAS
                 elif called == "copy" and node.args:
                     features |= MODULE_ALIAS
+                elif called in _CONSTRUCTORS and node.args and not isinstance(node.args[0], ast.Constant):
+                    features |= REBUILT | (KEPT if owner.name == "forward" else 0)
+                elif called == "exp":
+                    features |= RATIO
             case ast.AugAssign():
                 features |= WRITE
                 if isinstance(node.target, ast.Subscript):
@@ -453,12 +464,14 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
-    "requires_grad": REQUIRES_GRAD,
-    "requires_grad_": REQUIRES_GRAD,
     "numpy": TO_ARRAY,
     "array": TO_ARRAY,
     "asarray": TO_ARRAY,
     "inference_mode": INFERENCE,
+    "backward": BACKWARD,
+    "manual_backward": BACKWARD,
+    "requires_grad_": REBUILT | REQUIRES_GRAD,
+    "requires_grad": REBUILT | REQUIRES_GRAD,
 }
 
 

@@ -53,7 +53,7 @@ def _is_item(run: Run, ref: Ref) -> bool:
     return obj.parent in run.params and obj.slot[:1] == "[" and obj.slot[1:2] not in "'\"" and not ref.chain
 
 
-def appended(run: Run, node: ast.Call, container: Obj, value: Value) -> None:
+def keep_view(run: Run, node: ast.Call, container: Obj, value: Value) -> None:
     """`self.kept.append(out[:, 0].detach())` in a loop: each entry keeps a whole `out`."""
     if container.owner != "attribute" or not run.loop or len(value.refs) != 1:
         return

@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
+from flake8_tensorcopy.engine.linked import cut, linked, operand
 from flake8_tensorcopy.engine.parts import Index, mixed
 from flake8_tensorcopy.engine.run import Handed
 from flake8_tensorcopy.engine.values import (
@@ -272,7 +273,15 @@ def _computed_from(was: Obj, given: dict[int, Value]) -> tuple[Obj, ...]:
 def _operands(was: Obj, given: dict[int, Value], names: list[str]) -> tuple[Obj, ...]:
     """The arguments of this call that the result was computed from."""
     reached = {one.key for one in ancestors(was) if one.owner == "argument"}
-    return tuple(ref.obj for position, value in given.items() for ref in value.refs if names[position] in reached)
+    through = {one.key for one in linked(was) if one.owner == "argument"} | set(
+        names[:1] if names[:1] == ["self"] else ()
+    )
+    return tuple(
+        operand(ref) if names[position] in through else cut(ref.obj)
+        for position, value in given.items()
+        for ref in value.refs
+        if names[position] in reached
+    )
 
 
 def _graph_of(run: Run, was: Obj, chain: Chain) -> bool | None:
@@ -289,7 +298,11 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     was = result.obj
     assert was is not None
     if was.kind == "unknown" and was.owner != "fresh":
-        return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=_operands(was, given, names))),))
+        through = any(one.owner in ("argument", "attribute") for one in linked(was, strict=True))
+        operands = _operands(was, given, names)
+        graph = False if any(link.kind in (DETACH, NUMPY) for link in result.chain) else None
+        made = Obj("unknown", "unknown", node, made="call", operands=operands, through=through, graph=graph)
+        return Value((Ref(made),))
     made = Obj(
         was.kind,
         "fresh" if was.owner == "fresh" else "unknown",

@@ -17,6 +17,15 @@ from flake8_tensorcopy.engine.facts.autograd import (
 from flake8_tensorcopy.engine.facts.base import Fact
 from flake8_tensorcopy.engine.facts.constructors import RepeatedReference, WrappedTensor
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
+from flake8_tensorcopy.engine.facts.graph import (
+    GradientNotCleared,
+    GraphCut,
+    GraphRetained,
+    RecurrentState,
+    SelfRatio,
+    SteppedBefore,
+    UntrainedPart,
+)
 from flake8_tensorcopy.engine.facts.handed_out import HandedOut, MutatedArgument, MutatedItem, SharedDefault
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
 from flake8_tensorcopy.engine.facts.selfcopy import AliasedOut, SelfCopy
@@ -44,7 +53,10 @@ __all__ = [
     "Fact",
     "ForbiddenWrite",
     "GradToArray",
+    "GradientNotCleared",
     "GradientWrite",
+    "GraphCut",
+    "GraphRetained",
     "HandedOut",
     "HostScalar",
     "InferenceUse",
@@ -62,15 +74,19 @@ __all__ = [
     "PointerTest",
     "ReadOnlyWrite",
     "ReboundData",
+    "RecurrentState",
     "RepeatedReference",
     "SavedWrite",
     "SelfCopy",
+    "SelfRatio",
     "SharedDefault",
     "SharedOptimizerState",
     "SharedWrite",
     "StaleGradient",
     "StaleRead",
     "StaleSnapshot",
+    "SteppedBefore",
     "UnlinkedArray",
+    "UntrainedPart",
     "WrappedTensor",
 ]
