@@ -198,6 +198,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         if obj.kind == "tensor" and target.attr != "grad":
             continue
         if target.attr == "grad" and value.kind == "none" and not value.refs:
+            run.rebinds.append((obj, ".grad"))
             clear(run, obj)
             continue
         key = "." + target.attr
