@@ -24,6 +24,13 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
+    "MovedParameter": ("target", "op"),
+    "MovedLeaf": ("name", "op", "use"),
+    "ReplacedParameter": ("target", "module"),
+    "UnregisteredItems": ("attribute", "container", "item"),
+    "RewrappedParameter": ("value",),
+    "CopiedGraph": ("name", "owner"),
+    "ReplicaState": ("attribute",),
 }
 
 

@@ -33,10 +33,17 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+UNWRAP = 1 << 40  # makes a Parameter that is not simply assigned to an attribute by `__init__`
+LEAF = 1 << 41  # makes a leaf: `requires_grad=True`, `requires_grad_()`
+OPTIMIZER = 1 << 42  # builds an optimizer of torch.optim
+REBUILT = 1 << 43  # puts a new object into an attribute or item of another one
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
 _TRAINED = frozenset({"weight", "bias"})
+_OPTIMIZERS = frozenset(
+    "SGD Adam AdamW Adamax Adagrad Adadelta ASGD LBFGS NAdam RAdam RMSprop Rprop SparseAdam Adafactor".split()
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +89,8 @@ class Class:
     assigns: dict[str, set[str]] = field(default_factory=dict)  # attribute -> methods that assign it
     restores: dict[str, list[tuple[str, ast.Call]]] = field(default_factory=dict)  # `m.load_state_dict(self.attr)`
     annotations: dict[str, ast.expr] = field(default_factory=dict)  # of its body: dataclass fields
+    # Attributes that a method assigns a list, tuple or dict that it made, or what a call (named here) returned.
+    holders: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -162,7 +171,7 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE):
+        for feature in (WRITE, INPLACE_MODULE, UNWRAP, REBUILT):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
@@ -197,6 +206,9 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
     features = 0
     deepest = 0
     cls = owner.cls
+    wrapped = plainly = 0  # Parameters made, and those of them that `__init__` simply assigns
+    holders: list[tuple[str, str]] = []
+    made: set[str] = set()
     while stack:
         node, level = stack.pop()
         if level > deepest:
@@ -236,7 +248,11 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     owner.calls.add(called)
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
+                wrapped += called == "Parameter"
+                features |= OPTIMIZER if called in _OPTIMIZERS else REBUILT if called == "setattr" else 0
                 for keyword in node.keywords:
+                    if keyword.arg == "requires_grad" and _true(keyword.value):
+                        features |= LEAF
                     if keyword.arg in ("out", "inplace"):
                         features |= INPLACE_MODULE if called[:1].isupper() else WRITE
                         if isinstance(keyword.value, (ast.Subscript, ast.Call)):
@@ -267,16 +283,31 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 else:
                     if owner.name != "__init__":
                         features |= SHARE
+                    plainly += owner.name == "__init__" and _builds(node.value) == "Parameter"
                     trained = any(isinstance(t, ast.Attribute) and t.attr in _TRAINED for t in node.targets)
                     if isinstance(node.value, ast.BinOp) or trained:
                         features |= REPLACED
                 if len(node.targets) > 1:
                     features |= SHARE
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
+                features |= _rebuilt(owner, node.targets, node.value)
+                for target in node.targets:
+                    if isinstance(target, ast.Name) and _collects(node.value):
+                        made.add(target.id)
+                    elif isinstance(target, ast.Attribute):
+                        held = node.value.id if isinstance(node.value, ast.Name) else ""
+                        if held or _collects(node.value):
+                            holders.append((target.attr, held))
+                        elif cls is not None and (maker := _called(node.value)):
+                            cls.holders.setdefault(target.attr, maker)
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
                 features |= _shares(node.value)
+                if isinstance(node.target, ast.Attribute) and _collects(node.value):
+                    holders.append((node.target.attr, ""))
+                elif isinstance(node.target, ast.Name) and _collects(node.value):
+                    made.add(node.target.id)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr=called))) if called[-1:] != "_":
                 if ops.method(called) is not None or ops.function("torch." + called) is not None:
                     features |= DROPPED
@@ -305,6 +336,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 stack.extend((item, deeper) for item in child if isinstance(item, ast.AST))
             elif isinstance(child, ast.AST):
                 stack.append((child, deeper))
+    if wrapped > plainly:
+        features |= UNWRAP
+    if cls is not None:
+        cls.holders.update((attribute, "") for attribute, held in holders if not held or held in made)
     owner.features |= features
     owner.depth = max(owner.depth, deepest)
     if owner.loops & owner.stores:
@@ -339,7 +374,53 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
+    "requires_grad_": LEAF,
 }
+
+
+def _true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _builds(node: ast.expr) -> str:
+    """The name of the class that an expression calls, or nothing."""
+    func = node.func if isinstance(node, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return name if name[:1].isupper() else ""
+
+
+def _called(node: ast.expr) -> str:
+    """The function, or method of the object itself, that an expression calls, or nothing."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+            return name
+    return ""
+
+
+def _rebuilt(owner: Function, targets: list[ast.expr], value: ast.expr) -> int:
+    """What an assignment says of leaves made, and of objects put into others (but by `__init__` into its own)."""
+    features = 0
+    for target in targets:
+        if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and _true(value):
+            features |= LEAF
+        elif isinstance(target, ast.Subscript) or (
+            isinstance(target, ast.Attribute)
+            and not (owner.name == "__init__" and isinstance(target.value, ast.Name) and target.value.id == "self")
+        ):
+            features |= REBUILT if isinstance(value, (ast.Name, ast.Call)) else 0
+    return features
+
+
+def _collects(value: ast.expr) -> bool:
+    """Whether an expression makes a list, tuple or dict."""
+    match value:
+        case ast.List() | ast.ListComp() | ast.Tuple() | ast.Dict() | ast.DictComp():
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _collects(left) or _collects(right)
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "dict" | "OrderedDict" | "defaultdict")):
+            return True
+    return False
 
 
 def _shares(value: ast.expr) -> int:

@@ -139,7 +139,7 @@ def apply_summary(
     spread: bool,
 ) -> Value:
     """Do to the arguments of this call what the function does, and make its result."""
-    given = dict(enumerate(values[: len(summary.names)])) if not spread else dict(enumerate(values[:1]))
+    given = dict(enumerate(values[: len(summary.names)] if not spread else values[: min(1, len(summary.names))]))
     for position, name in enumerate(summary.names):
         if name in keywords:
             given[position] = keywords[name][1]

@@ -8,6 +8,15 @@ array-like indexing, 0 unknown.  The statement that the fact is about never coun
 from flake8_tensorcopy.engine.facts.base import Fact
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
+from flake8_tensorcopy.engine.facts.parameters import (
+    CopiedGraph,
+    MovedLeaf,
+    MovedParameter,
+    ReplacedParameter,
+    ReplicaState,
+    RewrappedParameter,
+    UnregisteredItems,
+)
 from flake8_tensorcopy.engine.facts.sharing import (
     AccumulatedItem,
     JoinedWrite,
@@ -22,6 +31,7 @@ from flake8_tensorcopy.engine.facts.snapshots import StaleSnapshot
 __all__ = [
     "AccumulatedItem",
     "CloneDetach",
+    "CopiedGraph",
     "DeadRebinding",
     "DroppedResult",
     "Fact",
@@ -29,10 +39,16 @@ __all__ = [
     "JoinedWrite",
     "LeafRebound",
     "LostWrite",
+    "MovedLeaf",
+    "MovedParameter",
     "OverlappingWrite",
     "PointerTest",
     "ReboundData",
+    "ReplacedParameter",
+    "ReplicaState",
+    "RewrappedParameter",
     "SharedWrite",
     "StaleRead",
     "StaleSnapshot",
+    "UnregisteredItems",
 ]
