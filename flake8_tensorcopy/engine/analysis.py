@@ -19,13 +19,17 @@ from flake8_tensorcopy.engine.source import (
     GRAD,
     HOST,
     INPLACE_MODULE,
+    LEAF,
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
+    OPTIMIZER,
+    REBUILT,
     REPLACED,
     SHARE,
     STATE_DICT,
     SWAP,
+    UNWRAP,
     WRITE,
     Class,
     Function,
@@ -48,6 +52,10 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "MovedParameter": (UNWRAP,),
+    "RewrappedParameter": (UNWRAP,),
+    "ReplacedParameter": (OPTIMIZER | REBUILT,),
+    "MovedLeaf": (LEAF | GRAD, LEAF | OPTIMIZER),
 }
 
 
@@ -118,13 +126,13 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
 
 
 def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
-    """What `__init__` adds to the methods: an expanded buffer, modules that work in place."""
+    """What `__init__` adds to the methods: an expanded buffer, a leaf, an optimizer, modules that work in place."""
     added: dict[Class, int] = {}
     for cls in classes.values():
         init: Function | None = cls.methods.get("__init__")
         features = 0
         if init is not None:
-            features = init.features & EXPAND
+            features = init.features & (EXPAND | LEAF | OPTIMIZER)
             if init.features & INPLACE_MODULE:
                 features |= WRITE | SHARE
         added[cls] = features

@@ -26,10 +26,13 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
+from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
+from flake8_tensorcopy.engine.replaced import stored
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -175,6 +178,8 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         _rebind_data(run, target, base, value, source)
         return
     if target.attr == "requires_grad":
+        if isinstance(source, ast.Constant) and source.value:
+            begins(run, target, base)
         for ref in base.refs:
             ref.obj.leaf, ref.obj.graph = True, bool(source.value) if isinstance(source, ast.Constant) else None
         return
@@ -189,6 +194,8 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         name = f"{obj.key or run.short(target.value)}.{target.attr}"
         place = Place(name, run.stmt, root=obj.key, origin="attribute", loop=run.loop)
         held = run.bound(value, place, source)
+        reaches(run, obj, name, value, run.stmt or target)
+        stored(run, obj, before, value, run.stmt or target, name)
         run.now.set_field(obj, key, held)
         _kept_for_later(run, target, held, name)
         for item in held.refs:
@@ -305,6 +312,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         run.note(base, 1)
     for ref in base.refs:
         obj = ref.obj
+        stored(run, obj, None, value, run.stmt or target, run.text(target))
         if obj.kind in ("dict", "list", "tuple", "instance") or kind == "key":
             run.note_container(obj, target.slice)
             weak = not isinstance(target.slice, ast.Constant)

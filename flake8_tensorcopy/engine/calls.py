@@ -33,6 +33,7 @@ from flake8_tensorcopy.engine.modules import (
     trains,
 )
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.replaced import by_call, extended
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
@@ -221,6 +222,8 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             return known
     if obj.kind == "optimizer" or (name == "step" and library.says_optimizer(run.text(func.value))):
         args.use(run)
+        if name == "add_param_group":
+            extended(run, obj)
         if name == "step":
             step(run, node, one, run.short(func.value))
         return UNKNOWN
@@ -320,6 +323,7 @@ def _call_function(
         operands = tuple(ref.obj for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    by_call(run, node, done, values)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

@@ -13,8 +13,12 @@ from flake8_tensorcopy.engine.evaluate import (
     fresh,
 )
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
+from flake8_tensorcopy.engine.moved_leaf import begins
+from flake8_tensorcopy.engine.replaced import stored
+from flake8_tensorcopy.engine.rewrapped import rewrapped
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.unwrapped import parameter_made, reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -69,6 +73,23 @@ def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
     return fresh(run, node, "unknown", "sum", *args.values[:1])
 
 
+def _setattr(run: Run, node: ast.Call, args: Args) -> Value:
+    """`setattr(net, "fc", layer)`: an assignment of `net.fc`, or of an attribute unknown."""
+    args.use(run)
+    if len(args.values) == 3:
+        base, name, value = args.values
+        for ref in base.refs:
+            shown = f"{ref.obj.key}.{name.const}" if isinstance(name.const, str) else run.short(args.nodes[0])
+            reaches(run, ref.obj, shown, value, node)
+            stored(run, ref.obj, None, value, node, shown)
+            if isinstance(name.const, str):
+                place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)
+                run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, args.nodes[2]))
+            elif ref.obj.kind in ("dict", "list", "instance") or ref.obj.refuted:
+                run.now.forget(ref.obj)
+    return NONE
+
+
 def _getattr(run: Run, node: ast.Call, args: Args) -> Value:
     return UNKNOWN
 
@@ -83,6 +104,7 @@ BUILTINS: dict[str, Special] = {
     "abs": _builtin_abs,
     "sum": _builtin_sum,
     "getattr": _getattr,
+    "setattr": _setattr,
 }
 
 
@@ -129,15 +151,18 @@ def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:
 def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
+    rewrapped(run, node, value)
     if value.obj is not None and value.refs:
         if all(ref.place is None for ref in value.refs):
             obj = value.obj
             obj.kind, obj.param, obj.leaf, obj.graph = "tensor", True, True, not frozen
+            parameter_made(run, node, value)
             return value
         return Value(tuple(ref.derive(Link(VIEW, "Parameter", node)) for ref in value.refs))
     result = fresh(run, node, "tensor", "Parameter", graph=not frozen)
     result.refs[0].obj.param = True
     result.refs[0].obj.leaf = True
+    parameter_made(run, node, result)
     return result
 
 
@@ -152,6 +177,7 @@ def _variable(run: Run, node: ast.Call, args: Args) -> Value:
     """`Variable(x)`: the tensor itself, since torch 0.4."""
     value = args.values[0] if args.values else UNKNOWN
     if args.flag("requires_grad", 1):
+        begins(run, node, value)
         for ref in value.refs:
             ref.obj.leaf, ref.obj.graph = True, True
     return Value(tuple(ref.derive(Link(ALIAS, "Variable", node)) for ref in value.refs), value.kind)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
 from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.unwrapped import Step
 
 MAX_CALL_DEPTH = 5
 MAX_BASES = 30
@@ -34,6 +36,11 @@ class Module:
         self.runs: dict[Function, Run | None] = {}
         self.depth = 0
         self.train_calls = train_calls
+        self.wraps: dict[Obj, tuple[ast.AST, Chain]] = {}  # which `nn.Parameter(..)` made it, and how it had come there
+        self.unwraps: dict[Obj, Step] = {}  # results of calls that were Parameters inside
+        self.kept: set[ast.AST] = set()  # calls of `nn.Parameter` whose result is held as it is
+        self.leaves: dict[Obj, tuple[ast.AST, Chain]] = {}  # what made it a leaf, and how it had come there
+        self.moved: dict[Obj, tuple[Step, Obj]] = {}  # results of calls that were computed from a leaf inside
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
 
@@ -214,6 +221,9 @@ class Module:
         methods = cls.assigns.get(key[1:], set())
         if methods <= {"__init__"}:
             copy_facts(was, made)
+            step = moved(self, found.refs[0])
+            if step is not None:
+                self.moved[made] = step
             if was.kind == "optimizer" and isinstance(was.data, list):
                 made.data = self._held_modules(run, cls, was.data, obj)
             items = self.table(cls).get(key + "[]")

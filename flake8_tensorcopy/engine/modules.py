@@ -11,9 +11,12 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     fresh,
 )
+from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
+from flake8_tensorcopy.engine.replaced import built
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -60,6 +63,8 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     `a.model` and not `b.model`.
     """
     obj = optimizer.obj
+    if obj is not None:
+        run.steps.append((obj, run.count()))
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
     if not (isinstance(known, list) and known):
         owners = _owners(obj)
@@ -84,6 +89,7 @@ def _related(one: list[Obj], other: list[Obj]) -> bool:
 
 def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     modules: list[Obj] = []
+    optimized(run, node, args.values[:1] or [value for _, value in args.keywords.values()])
     pending = [value for _, value in args.all()]
     while pending:
         value = pending.pop()
@@ -99,7 +105,9 @@ def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
                 for held in run.now.fields(obj).values():
                     modules.extend(r.obj for r in held.refs if r.chain and r.chain[-1].kind == SNAPSHOT)
                     pending.append(held)
-    return fresh(run, node, "optimizer", name, cls=name, data=modules)
+    result = fresh(run, node, "optimizer", name, cls=name, data=modules)
+    built(run, node, result.refs[0].obj, modules, [value for _, value in args.all()])
+    return result
 
 
 def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
@@ -120,6 +128,8 @@ def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
     if isinstance(name.const, str):
         for ref in one.refs:
             shown = f"{ref.obj.key}.{name.const}"
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "register_parameter":
+                reaches(run, ref.obj, shown, value, node)
             place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)
             run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, args.nodes[-1]))
             if run.function.cls is not None:

@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
+from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
 from flake8_tensorcopy.engine.run import Backward, Run
@@ -452,12 +453,14 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         args.use(run)
         return UNKNOWN
     if name == "requires_grad_":
+        begins(run, node, one)
         asked = next((item for item, _ in args.all()), None)
         if asked is None or args.flag("requires_grad", 0):
             ref.obj.leaf, ref.obj.graph = True, True
         else:
             ref.obj.graph = False if isinstance(asked, ast.Constant) else None
     if name == "retain_grad":
+        keeps_gradient(run, ref)
         ref.obj.leaf = True
     if name == "detach":
         _clone_detach(run, node, ref, func)

@@ -15,8 +15,10 @@ from flake8_tensorcopy.engine.facts import (
     LostWrite,
 )
 from flake8_tensorcopy.engine.host import host_scalar
+from flake8_tensorcopy.engine.replaced import report_replaced
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle
+from flake8_tensorcopy.engine.unwrapped import report_unwrapped
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
@@ -167,6 +169,8 @@ def finish_run(run: Run) -> None:
     settle(
         run,
     )
+    report_unwrapped(run)
+    report_replaced(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -32,7 +32,9 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.replaced import Built, Replacement
     from flake8_tensorcopy.engine.summaries import Summary
+    from flake8_tensorcopy.engine.unwrapped import Step
 
 
 class Use:
@@ -118,6 +120,10 @@ class Run:
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
         self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
         self.loaded: set[Obj] = set()
+        self.unwrapped: list[tuple[Step, str, ast.AST]] = []  # Parameters that reached a module as plain tensors
+        self.optimizers: dict[Obj, Built] = {}
+        self.steps: list[tuple[Obj, int]] = []  # calls of `step()`, by optimizer, in the order of reads and writes
+        self.replacements: list[Replacement] = []
         self.summary: Summary | None = None
         self.logged: dict[Place, set[str]] = {}  # how each binding was used, for moves to the host
         self.between: dict[tuple[object, ...], tuple[Place, Place, int, Obj]] = {}
@@ -305,6 +311,10 @@ class Run:
 
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
+        from flake8_tensorcopy.engine.moved_leaf import used_as_leaf
+
+        if isinstance(node, ast.Attribute):
+            used_as_leaf(self, ref, node, self.short(node.value), "grad")
         self._item_gradient_read(ref, node)
         candidate = self.leaf_candidates.get(ref.place) if ref.place is not None else None
         if (candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt) or (

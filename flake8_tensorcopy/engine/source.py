@@ -171,7 +171,7 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE, UNWRAP, REBUILT):
+        for feature in (WRITE, INPLACE_MODULE, UNWRAP, LEAF, REBUILT):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):

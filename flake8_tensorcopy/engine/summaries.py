@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine import moved_leaf, unwrapped
 from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
@@ -261,6 +262,8 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         cls=was.cls,
         data=was.data if isinstance(was.data, str) or was.kind in ("module", "instance") else None,
     )
+    unwrapped.returned(run, was, result.chain, made)
+    moved_leaf.returned(run, was, result.chain, made)
     if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":
