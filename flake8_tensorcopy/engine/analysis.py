@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.registration import unregistered
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
     CLONE,
@@ -67,7 +68,9 @@ class Judge(NamedTuple):
     facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
 
 
-_JUDGES: tuple[Judge, ...] = ()
+_JUDGES: tuple[Judge, ...] = (
+    Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered),
+)
 
 
 @dataclass(slots=True)

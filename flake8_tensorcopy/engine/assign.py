@@ -30,6 +30,7 @@ from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
+from flake8_tensorcopy.engine.registration import holds
 from flake8_tensorcopy.engine.replaced import stored
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.unwrapped import reaches
@@ -196,6 +197,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         held = run.bound(value, place, source)
         reaches(run, obj, name, value, run.stmt or target)
         stored(run, obj, before, value, run.stmt or target, name)
+        holds(run, obj, key, value, run.stmt or target, source)
         run.now.set_field(obj, key, held)
         _kept_for_later(run, target, held, name)
         for item in held.refs:

@@ -33,6 +33,7 @@ from flake8_tensorcopy.engine.modules import (
     trains,
 )
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.replaced import by_call, extended
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
@@ -247,6 +248,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         if held is not None and held.obj is not None and held.obj.kind in ("module", "function"):
             return call_evaluated(run, node, held, args, func)
     if obj.kind in ("instance", "module", "unknown"):
+        passed(run, node, args, receiver=True)
         role = "difference" if library.compares(name) else "argument"
         pointer_assertion(run, node, name, args)
         logged = library.logs(run.text(func))

@@ -373,7 +373,7 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
     elif "array" in kinds:
         kind = "array"
     elif kinds & {"list", "tuple"}:
-        return fresh(run, node, "list" if "list" in kinds else "tuple", made)
+        return fresh(run, node, "list" if "list" in kinds else "tuple", made, *operands)
     else:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)

@@ -32,6 +32,7 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.registration import Kept
     from flake8_tensorcopy.engine.replaced import Built, Replacement
     from flake8_tensorcopy.engine.summaries import Summary
     from flake8_tensorcopy.engine.unwrapped import Step
@@ -124,6 +125,8 @@ class Run:
         self.optimizers: dict[Obj, Built] = {}
         self.steps: list[tuple[Obj, int]] = []  # calls of `step()`, by optimizer, in the order of reads and writes
         self.replacements: list[Replacement] = []
+        self.passed: set[Obj] = set()  # in a class that keeps lists: what calls were given
+        self.kept_containers: list[Kept] = []
         self.summary: Summary | None = None
         self.logged: dict[Place, set[str]] = {}  # how each binding was used, for moves to the host
         self.between: dict[tuple[object, ...], tuple[Place, Place, int, Obj]] = {}
