@@ -10,6 +10,7 @@ from typing import NamedTuple
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.registration import unregistered
+from flake8_tensorcopy.engine.replicas import lost_on_replicas
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
     CLONE,
@@ -53,6 +54,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "CopiedGraph": (CLONE,),
     "MovedParameter": (UNWRAP,),
     "RewrappedParameter": (UNWRAP,),
     "ReplacedParameter": (OPTIMIZER | REBUILT,),
@@ -70,6 +72,7 @@ class Judge(NamedTuple):
 
 _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered),
+    Judge(frozenset({"ReplicaState"}), (ATTR_STORE, WRITE), lost_on_replicas),
 )
 
 

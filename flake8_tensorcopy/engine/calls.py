@@ -8,6 +8,7 @@ import sys
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.containers import container_method
+from flake8_tensorcopy.engine.copied_graph import called, called_inside
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     evaluate,
@@ -35,6 +36,7 @@ from flake8_tensorcopy.engine.modules import (
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.replaced import by_call, extended
+from flake8_tensorcopy.engine.replicas import replicated
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
@@ -154,6 +156,8 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         return make_sequential(run, node, args)
     if name.startswith("torch.nn.") and short[:1].isupper() and not name.startswith("torch.nn.utils."):
         args.use(run)
+        if short == "DataParallel":
+            replicated(run, node, args)
         made = Obj("module", "fresh", node, made=name, cls=name)
         if op is not None and op.inplace_flag and args.flag("inplace", op.inplace_position):
             made.data = "inplace"
@@ -282,6 +286,8 @@ def call_evaluated(run: Run, node: ast.Call, value: Value, args: Args, func: ast
 
 def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) -> Value:
     obj = ref.obj
+    if obj.kind in ("module", "unknown"):
+        called(run, node, obj)
     if obj.kind == "module":
         run.modules[obj] = None
         if isinstance(obj.data, Class):
@@ -326,6 +332,7 @@ def _call_function(
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
     by_call(run, node, done, values)
+    called_inside(run, node, done, values)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

@@ -7,6 +7,7 @@ import ast
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
+from flake8_tensorcopy.engine.copied_graph import copied
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     arithmetic,
@@ -111,6 +112,7 @@ BUILTINS: dict[str, Special] = {
 def _deepcopy(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
     value = args.values[0] if args.values else UNKNOWN
+    copied(run, node, value)
     obj = value.obj
     if obj is None:
         kinds = {ref.kind for ref in value.refs}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.facts import Fact, UnregisteredItems
+from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.unwrapped import layer_of, methods_from, parameter_of
@@ -140,7 +141,7 @@ def _is_item(run: Run, obj: Obj, key: str) -> bool:
 
 def _registers(run: Run, key: str) -> bool:
     """Whether a method gives the container, or what is in it, to anything that may register it."""
-    state = _last(run)
+    state = last_state(run)
     if state is None:
         return True
     containers = {one.container for one in run.kept_containers if one.key == key}
@@ -160,14 +161,9 @@ def _registers(run: Run, key: str) -> bool:
     )
 
 
-def _last(run: Run) -> State | None:
-    """The state at the end of a function."""
-    return run.state if run.state is not None else run.returned[-1].state if run.returned else None
-
-
 def _first_item(module: Module, run: Run, key: str) -> UnregisteredItems | None:
     """What puts the first layer or Parameter into the container of an attribute, in this function."""
-    state = _last(run)
+    state = last_state(run)
     if state is None:
         return None
     known = [one for one in run.kept_containers if one.key == key]

@@ -8,7 +8,7 @@ from flake8_tensorcopy.engine.facts import RewrappedParameter
 from flake8_tensorcopy.engine.operations import on_graph
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.unwrapped import MAX_STEPS, inputs_of, methods_from
-from flake8_tensorcopy.engine.values import Ref, Value
+from flake8_tensorcopy.engine.values import VIEW, Ref, Value
 
 
 def rewrapped(run: Run, node: ast.Call, value: Value) -> None:
@@ -20,19 +20,21 @@ def rewrapped(run: Run, node: ast.Call, value: Value) -> None:
         return
     if "requires_grad" in {keyword.arg for keyword in node.keywords}:
         return
-    if any(_trained(ref) for ref in value.refs):
+    if any(recorded(ref) for ref in value.refs):
         given = node.args[0] if node.args else node
         run.fact(RewrappedParameter(site=node, value=run.short(given), method=run.function.name))
 
 
-def _trained(ref: Ref, depth: int = 0) -> bool:
+def recorded(ref: Ref, depth: int = 0) -> bool:
     """Whether a value is surely on the graph, and every operand that could say otherwise has been looked at."""
-    if on_graph(ref) is not True or (ref.obj.leaf and ref.obj.owner == "fresh" and not ref.chain):
-        return False
     obj = ref.obj
+    if on_graph(ref) is not True:
+        return False
+    if obj.leaf and obj.owner == "fresh":
+        return depth > 0 or any(link.kind == VIEW for link in ref.chain)
     if obj.owner != "fresh":
         return obj.param
     given = inputs_of(obj)
     if depth >= MAX_STEPS or not given:
-        return not obj.leaf
-    return any(_trained(one, depth + 1) for one in given)
+        return True
+    return any(recorded(one, depth + 1) for one in given)

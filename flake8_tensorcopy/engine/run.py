@@ -125,6 +125,7 @@ class Run:
         self.optimizers: dict[Obj, Built] = {}
         self.steps: list[tuple[Obj, int]] = []  # calls of `step()`, by optimizer, in the order of reads and writes
         self.replacements: list[Replacement] = []
+        self.forwarded: dict[Obj, set[ast.Call]] = {}  # modules called with the graph recorded, and by which calls
         self.passed: set[Obj] = set()  # in a class that keeps lists: what calls were given
         self.kept_containers: list[Kept] = []
         self.summary: Summary | None = None
@@ -399,6 +400,11 @@ class Run:
             self.strengths[mark] = strength
             if between is not None:
                 self.between[mark] = between
+
+
+def last_state(run: Run) -> State | None:
+    """The state at the end of a function."""
+    return run.state if run.state is not None else run.returned[-1].state if run.returned else None
 
 
 def for_all(slot: str) -> bool:

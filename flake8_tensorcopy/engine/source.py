@@ -370,6 +370,7 @@ _ATTRIBUTES = {
     "cpu": HOST,
     "to": HOST,
     "clone": CLONE,
+    "deepcopy": CLONE,
     "detach": DETACH,
     "data": DETACH,
     "parameters": PARAMETERS,
