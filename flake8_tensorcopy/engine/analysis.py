@@ -57,6 +57,8 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "CopiedGraph": (CLONE,),
     "MovedParameter": (UNWRAP,),
     "RewrappedParameter": (UNWRAP,),
+    "UnregisteredItems": (),
+    "ReplicaState": (),
     "ReplacedParameter": (OPTIMIZER | REBUILT,),
     "MovedLeaf": (LEAF | GRAD, LEAF | OPTIMIZER),
 }

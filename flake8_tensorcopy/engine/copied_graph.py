@@ -43,7 +43,9 @@ def no_leaf(ref: Ref) -> bool:
     """Whether a reference is surely to a tensor on the graph that is no leaf."""
     if not recorded(ref):
         return False
-    return not (ref.obj.leaf or ref.obj.param) or any(link.kind == VIEW and link.op != "Parameter" for link in ref.chain)
+    return not (ref.obj.leaf or ref.obj.param) or any(
+        link.kind == VIEW and link.op != "Parameter" for link in ref.chain
+    )
 
 
 def _kept(run: Run, obj: Obj) -> Iterator[tuple[str, ast.AST]]:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts import MovedLeaf
+from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.unwrapped import MAX_STEPS, Step, first_step, inputs_of
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Chain, Obj, Ref, Value
 
@@ -50,12 +51,12 @@ def moved(module: Module, ref: Ref, depth: int = 0) -> tuple[Step, Obj] | None:
         return (step, obj) if step is not None else None
     if obj.owner != "fresh" or obj.leaf or obj.graph is False or obj.dtype == "bool" or depth >= MAX_STEPS:
         return None
-    if any(link.kind in (DETACH, NUMPY) for link in ref.chain):
-        return None
+    if any(link.kind in (DETACH, NUMPY) for link in ref.chain) or any(one.slot == ".grad" for one in ancestors(obj)):
+        return None  # off the graph, or an update of the leaf by its gradient
     for one in inputs_of(obj):
-        step = moved(module, one, depth + 1)
-        if step is not None:
-            return step
+        known = moved(module, one, depth + 1)
+        if known is not None:
+            return known
         root = _leaf(module, one.obj)
         if root is not None and not any(link.kind in (DETACH, NUMPY) for link in one.chain):
             start = one.obj.node if isinstance(one.obj.node, ast.Call) else root[0]

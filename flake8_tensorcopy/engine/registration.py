@@ -170,7 +170,7 @@ def _first_item(module: Module, run: Run, key: str) -> UnregisteredItems | None:
     for one in known:
         for ref in _items(state, one.container):
             item = parameter_of(module, ref) if ref.obj.owner == "fresh" or ref.chain else ""
-            if not item or one.single and ref.obj in one.items:
+            if not item or (one.single and ref.obj in one.items):
                 continue
             late = ref.obj not in one.items and ref.place is not None and ref.place.node is not None
             site = ref.place.node if late and ref.place is not None else one.site
@@ -190,6 +190,9 @@ def _first_item(module: Module, run: Run, key: str) -> UnregisteredItems | None:
 
 def _fact(key: str, container: Obj, item: str, site: ast.AST) -> UnregisteredItems:
     return UnregisteredItems(
-        site=site, attribute=key[1:], container="list" if container.kind == "unknown" else container.kind, item=item, parameter=item == "Parameter"
+        site=site,
+        attribute=key[1:],
+        container="list" if container.kind == "unknown" else container.kind,
+        item=item,
+        parameter=item == "Parameter",
     )
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine.facts import ReplacedParameter
@@ -16,7 +17,7 @@ class Built(NamedTuple):
     """An optimizer of this function, and the modules whose parameters it was given."""
 
     node: ast.AST
-    modules: tuple[Obj, ...]
+    modules: Sequence[Obj]
     arms: frozenset[Arm]
 
 
@@ -47,7 +48,7 @@ def built(run: Run, node: ast.Call, optimizer: Obj, modules: list[Obj], values: 
     for known in (*found, *(ref.obj for value in values for ref in value.refs)):
         run.replacements = [one for one in run.replacements if not _concerns(known, one)]
     if found:
-        run.optimizers[optimizer] = Built(node, tuple(found), run.now.arms)
+        run.optimizers[optimizer] = Built(node, found, run.now.arms)
 
 
 def _of_module(obj: Obj) -> bool:
@@ -84,29 +85,26 @@ def stored(
         return
     new = tuple(ref.obj for ref in value.refs)
     was = () if before is None else tuple(ref.obj for ref in before.refs)
-    found = [(optimizer, *known, False) for optimizer, known in run.optimizers.items()]
-    if not found:
-        found = [(optimizer, optimizer.node or site, modules, frozenset(), True) for optimizer, modules in _kept(run)]
-    for optimizer, node, modules, arms, elsewhere in found:
+    elsewhere = not run.optimizers
+    known = _kept(run) if elsewhere else run.optimizers
+    for optimizer, (node, modules, arms) in known.items():
         module = next((one for one in modules if _within(base, one) or one in was), None)
         if module is None or exclusive(arms, run.now.arms) or not set(new).isdisjoint(modules):
             continue
-        run.replacements.append(
-            Replacement(optimizer, node, module, new, site, target, run.count(), inner, elsewhere=elsewhere)
-        )
+        run.replacements.append(Replacement(optimizer, node, module, new, site, target, run.count(), inner, elsewhere))
 
 
-def _kept(run: Run) -> list[tuple[Obj, list[Obj]]]:
+def _kept(run: Run) -> dict[Obj, Built]:
     """The optimizers that `__init__` keeps on self for other methods to step, and the modules they were built from."""
     cls = run.function.cls
     init = cls.methods.get("__init__") if cls is not None else None
     if cls is None or init is None or not run.params or run.function.static:
-        return []
+        return {}
     if run.function.name in methods_from(run.module, cls, "__init__"):
-        return []
+        return {}
     me = run.params[0]
     done = run.module.run_of(init)
-    found = []
+    found: dict[Obj, Built] = {}
     for key, value in run.module.table(cls).items():
         obj = value.obj
         if obj is None or obj.kind != "optimizer" or not isinstance(obj.data, list) or key.endswith("[]"):
@@ -116,7 +114,7 @@ def _kept(run: Run) -> list[tuple[Obj, list[Obj]]]:
             modules = list(held.data) if held is not None and isinstance(held.data, list) else []
             if done is not None and done.params and done.params[0] in obj.data:
                 modules.append(me)
-            found.append((obj, modules))
+            found[obj] = Built(obj.node or init.node, modules, frozenset())
     return found
 
 

@@ -92,7 +92,9 @@ def _reads(module: Module, cls: Class, inside: frozenset[str]) -> dict[str, ast.
     instances = _instances(module, cls)
     found: dict[str, ast.AST] = {}
     for function in module.survey.all:
-        me = _me(function) if function.cls is cls and function.name not in inside and function.name != "__init__" else ""
+        me = (
+            _me(function) if function.cls is cls and function.name not in inside and function.name != "__init__" else ""
+        )
         for node in _nodes(function):
             match node:
                 case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Load()) if name == me:
@@ -118,8 +120,9 @@ def _instances(module: Module, cls: Class) -> frozenset[str]:
             match node:
                 case ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id=name))) if name == cls.name:
                     found.add(ast.unparse(target))
-                case ast.Assign(targets=[target], value=ast.Call(func=ast.Attribute(attr="DataParallel"))) | ast.Assign(
-                    targets=[target], value=ast.Call(func=ast.Name(id="DataParallel"))
+                case (
+                    ast.Assign(targets=[target], value=ast.Call(func=ast.Attribute(attr="DataParallel")))
+                    | ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id="DataParallel")))
                 ):
                     found.add(ast.unparse(target) + ".module")
     return frozenset(found)
