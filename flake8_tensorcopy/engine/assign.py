@@ -30,7 +30,7 @@ from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
-from flake8_tensorcopy.engine.registration import holds
+from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
 from flake8_tensorcopy.engine.replaced import stored
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.unwrapped import reaches
@@ -312,6 +312,8 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
     kind = index_kind(run, target.slice)
     if array_like(target.slice):
         run.note(base, 1)
+    if isinstance(target.value, ast.Attribute) and target.value.attr in OWN_CONTAINERS:
+        handed(run, value)
     for ref in base.refs:
         obj = ref.obj
         stored(run, obj, None, value, run.stmt or target, run.text(target))
@@ -495,6 +497,8 @@ def _augmented_write(run: Run, node: ast.AugAssign, value: Value, op: str, targe
     if objs:
         write_to(run, node, Value(tuple(objs)), op, "augmented", target)
     for ref in value.refs:
+        if ref.obj.kind == "module":
+            handed(run, evaluate(run, node.value))
         if ref.obj.kind == "list":
             added = evaluate(run, node.value)
             store_item(run, ref.obj, "[*]", element_of(run, node.value, added), node.value, weak=True, site=node)

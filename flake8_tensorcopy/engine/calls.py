@@ -150,6 +150,7 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name in ("torch.nn.ModuleList", "torch.nn.ParameterList") and args.values:
         value = args.values[0]
         if value.obj is not None and value.obj.kind == "list":
+            run.module.registered.add(value.obj)
             return value
         return fresh(run, node, "list", name)
     if name == "torch.nn.Sequential":

@@ -13,7 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
-from flake8_tensorcopy.engine.replaced import built
+from flake8_tensorcopy.engine.replaced import built, stepped
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.unwrapped import reaches
@@ -38,6 +38,9 @@ def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | No
     if not library.says_training(name, run.module.train_calls):
         return
     touched: list[Value] = [value for _, value in args.all()]
+    for value in touched:
+        if value.obj is not None and value.obj.kind == "optimizer":
+            stepped(run, value)
     if receiver is not None:
         touched.append(receiver)
     for value in touched:
@@ -63,8 +66,7 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     `a.model` and not `b.model`.
     """
     obj = optimizer.obj
-    if obj is not None:
-        run.steps.append((obj, run.count()))
+    stepped(run, optimizer)
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
     if not (isinstance(known, list) and known):
         owners = _owners(obj)
@@ -114,6 +116,8 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     obj = Obj("module", "fresh", node, made="torch.nn.Sequential", cls="torch.nn.Sequential")
     if args.values and not args.spread and not any(value.kind == "dict" for value in args.values):
         obj.data = ("layers", list(args.values))
+    elif args.spread:
+        obj.data = ("among", list(args.values))  # `Sequential(*layers)`: what stands for any of them
     match node.args:
         case [ast.Call(args=[ast.List(elts=pairs)])] if all(isinstance(pair, ast.Tuple) for pair in pairs):
             # `Sequential(OrderedDict([("act", nn.ReLU()), ..]))`
@@ -123,15 +127,20 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
 
 def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
     """`register_buffer("cov", x)`: an assignment of `self.cov`."""
-    name = args.values[0] if args.values else UNKNOWN
-    value = args.values[1] if len(args.values) > 1 else args.keywords.get("tensor", (node, UNKNOWN))[1]
+    name = args.values[0] if args.values else args.keywords.get("name", (node, UNKNOWN))[1]
+    given: tuple[ast.expr, Value] = (node, UNKNOWN)
+    if len(args.values) > 1:
+        given = args.nodes[1], args.values[1]
+    else:
+        given = next((args.keywords[key] for key in ("tensor", "param", "module") if key in args.keywords), given)
+    source, value = given
     if isinstance(name.const, str):
         for ref in one.refs:
             shown = f"{ref.obj.key}.{name.const}"
             if isinstance(node.func, ast.Attribute) and node.func.attr == "register_parameter":
                 reaches(run, ref.obj, shown, value, node)
             place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)
-            run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, args.nodes[-1]))
+            run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, source))
             if run.function.cls is not None:
                 run.function.cls.assigns.setdefault(name.const, set()).add(run.function.name)
     return NONE

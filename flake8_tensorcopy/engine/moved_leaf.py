@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts import MovedLeaf
 from flake8_tensorcopy.engine.graph import ancestors
+from flake8_tensorcopy.engine.source import is_true
 from flake8_tensorcopy.engine.unwrapped import MAX_STEPS, Step, first_step, inputs_of
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Chain, Obj, Ref, Value
 
@@ -30,11 +31,11 @@ def keeps_gradient(run: Run, ref: Ref) -> None:
 def _leaf(module: Module, obj: Obj) -> tuple[ast.AST, Chain] | None:
     """What made a leaf, and the derivation it had when it became one."""
     known = module.leaves.get(obj)
-    if known is not None or not obj.leaf or obj.param or obj.owner != "fresh":
+    if known is not None or obj.param or obj.owner != "fresh":
         return known
-    match obj.node:
-        case ast.Call(keywords=keywords) if any(keyword.arg == "requires_grad" for keyword in keywords):
-            return obj.node, ()
+    keywords = obj.node.keywords if isinstance(obj.node, ast.Call) else []
+    if obj.node is not None and any(keyword.arg == "requires_grad" and is_true(keyword.value) for keyword in keywords):
+        return obj.node, ()
     return None
 
 
@@ -94,6 +95,10 @@ def optimized(run: Run, node: ast.Call, values: list[Value]) -> None:
                 if ref.obj not in seen:
                     seen.add(ref.obj)
                     pending.extend(run.now.fields(ref.obj).values())
+                continue
+            if ref.obj.kind == "iter" and isinstance(ref.obj.data, tuple):
+                if ref.obj.data[0] == "values":
+                    pending.extend(part for _, part in ref.obj.data[1])
                 continue
             used_as_leaf(run, ref, node, ref.place.name if ref.place is not None else "it", "optimizer")
 

@@ -29,6 +29,8 @@ _HIDES = frozenset(
 _HIDDEN = frozenset({"_hidden", "hidden_net", "hidden_model", "hidden_module", "hidden_modules"})
 # Methods by which a class says itself what its parameters are.
 _OWN = frozenset({"parameters", "named_parameters", "_apply", "children", "named_children", "modules", "named_modules"})
+# Where a module keeps what is registered.
+OWN_CONTAINERS = frozenset({"_modules", "_parameters"})
 # What these are given they only look at, or hand on as it is.
 _LOOKS = frozenset(
     "len enumerate zip reversed iter next range print isinstance sum any all id type list tuple dict sorted str repr "
@@ -54,11 +56,19 @@ def passed(run: Run, node: ast.Call, args: Args, receiver: bool = False) -> None
     match node.func:
         case ast.Name(id=name) if name in _LOOKS and name not in run.module.survey.functions:
             return
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name == "Parameter" or name[-1:] == "_":
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name == "Parameter" or (name[-1] == "_" != name[0]):
             return  # a Parameter made of a tensor, an initialisation
+        case ast.Attribute(value=ast.Attribute(attr=name)) if name in OWN_CONTAINERS:
+            pass
         case ast.Attribute(attr=name) if name in library.CONTAINER_METHODS and not receiver:
             return
-    pending = [ref.obj for _, value in args.all() for ref in value.refs]
+    for _, value in args.all():
+        handed(run, value)
+
+
+def handed(run: Run, value: Value) -> None:
+    """The value, and what it holds, goes to something that may register it."""
+    pending = [ref.obj for ref in value.refs]
     seen: set[Obj] = set()
     while pending and len(seen) < MAX_ITEMS:
         obj = pending.pop()
@@ -168,8 +178,8 @@ def _first_item(module: Module, run: Run, key: str) -> UnregisteredItems | None:
         return None
     known = [one for one in run.kept_containers if one.key == key]
     for one in known:
-        for ref in _items(state, one.container):
-            item = parameter_of(module, ref) if ref.obj.owner == "fresh" or ref.chain else ""
+        for ref in _items(state, one.container) if one.container not in module.registered else ():
+            item = parameter_of(module, ref, new=True)
             if not item or (one.single and ref.obj in one.items):
                 continue
             late = ref.obj not in one.items and ref.place is not None and ref.place.node is not None

@@ -70,6 +70,12 @@ def _within(obj: Obj, owner: Obj) -> bool:
     return False
 
 
+def stepped(run: Run, optimizer: Value) -> None:
+    """`optimizer.step()`, here or in what is called."""
+    for ref in optimizer.refs:
+        run.steps.append((ref.obj, run.count()))
+
+
 def extended(run: Run, optimizer: Obj) -> None:
     """`optimizer.add_param_group(..)`: it has the new ones too."""
     run.replacements = [one for one in run.replacements if one.optimizer is not optimizer]
@@ -125,9 +131,12 @@ def steps_elsewhere(cls: Class, function: Function) -> bool:
 
 def by_call(run: Run, node: ast.Call, done: Run, values: list[Value]) -> None:
     """A function of this file was called: what it has put into its arguments."""
+    index = {obj: position for position, obj in enumerate(done.params[: len(values)])}
+    for optimizer, _ in list(done.steps):
+        if optimizer in index:
+            stepped(run, values[index[optimizer]])
     if not (run.optimizers or run.function.cls is not None) or done.state is None:
         return
-    index = {obj: position for position, obj in enumerate(done.params)}
     for base, key in dict.fromkeys(done.rebinds):
         slots: list[str] = []
         owner: Obj | None = base
@@ -135,8 +144,10 @@ def by_call(run: Run, node: ast.Call, done: Run, values: list[Value]) -> None:
             slots.insert(0, owner.slot)
             owner = owner.parent
         value = done.state.fields(base).get(key)
-        if owner is None or owner not in index or value is None or index[owner] >= len(values):
+        if owner is None or owner not in index or value is None:
             continue
+        if value.obj in index:
+            value = values[index[value.obj]]
         place = next((ref.place for ref in value.refs if ref.place is not None), None)
         for ref in values[index[owner]].refs:
             obj: Obj | None = ref.obj
@@ -166,12 +177,6 @@ def report_replaced(run: Run) -> None:
 def _trained_after(run: Run, one: Replacement) -> bool:
     if any(optimizer is one.optimizer and tick > one.tick for optimizer, tick in run.steps):
         return True
-    for write in run.log:
-        if write.how == "training" and write.tick > one.tick and isinstance(write.node, ast.Call):
-            given = [*write.node.args, *(keyword.value for keyword in write.node.keywords)]
-            related = _within(write.ref.obj, one.module) or _within(one.module, write.ref.obj)
-            if related and any(run.text(item) == one.optimizer.key for item in given):
-                return True
     cls = run.function.cls
     if cls is not None and run.function.name == "__init__" and one.optimizer.key.startswith("self."):
         attribute = one.optimizer.key.removeprefix("self.")

@@ -251,7 +251,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 wrapped += called == "Parameter"
                 features |= OPTIMIZER if called in _OPTIMIZERS else REBUILT if called == "setattr" else 0
                 for keyword in node.keywords:
-                    if keyword.arg == "requires_grad" and _true(keyword.value):
+                    if keyword.arg == "requires_grad" and is_true(keyword.value):
                         features |= LEAF
                     if keyword.arg in ("out", "inplace"):
                         features |= INPLACE_MODULE if called[:1].isupper() else WRITE
@@ -290,15 +290,15 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 if len(node.targets) > 1:
                     features |= SHARE
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
-                features |= _rebuilt(owner, node.targets, node.value)
-                for target in node.targets:
-                    if isinstance(target, ast.Name) and _collects(node.value):
+                features |= _rebuilt(node.targets, node.value)
+                for target, value in _pairs(node):
+                    if isinstance(target, ast.Name) and _collects(value):
                         made.add(target.id)
                     elif isinstance(target, ast.Attribute):
-                        held = node.value.id if isinstance(node.value, ast.Name) else ""
-                        if held or _collects(node.value):
+                        held = value.id if isinstance(value, ast.Name) else ""
+                        if held or _collects(value):
                             holders.append((target.attr, held))
-                        elif cls is not None and (maker := _called(node.value)):
+                        elif cls is not None and (maker := _called(value)):
                             cls.holders.setdefault(target.attr, maker)
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
@@ -379,7 +379,8 @@ _ATTRIBUTES = {
 }
 
 
-def _true(node: ast.expr) -> bool:
+def is_true(node: ast.expr) -> bool:
+    """Whether an expression is `True`, written out."""
     return isinstance(node, ast.Constant) and node.value is True
 
 
@@ -398,18 +399,24 @@ def _called(node: ast.expr) -> str:
     return ""
 
 
-def _rebuilt(owner: Function, targets: list[ast.expr], value: ast.expr) -> int:
-    """What an assignment says of leaves made, and of objects put into others (but by `__init__` into its own)."""
+def _rebuilt(targets: list[ast.expr], value: ast.expr) -> int:
+    """What an assignment says of leaves made, and of objects put into others."""
     features = 0
     for target in targets:
-        if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and _true(value):
+        if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and is_true(value):
             features |= LEAF
-        elif isinstance(target, ast.Subscript) or (
-            isinstance(target, ast.Attribute)
-            and not (owner.name == "__init__" and isinstance(target.value, ast.Name) and target.value.id == "self")
-        ):
-            features |= REBUILT if isinstance(value, (ast.Name, ast.Call)) else 0
+        elif isinstance(target, (ast.Attribute, ast.Subscript)) and isinstance(value, (ast.Name, ast.Call)):
+            features |= REBUILT
     return features
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment binds to what, `a, b = x, y` one by one."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
 
 
 def _collects(value: ast.expr) -> bool:

@@ -264,6 +264,8 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     )
     unwrapped.returned(run, was, result.chain, made)
     moved_leaf.returned(run, was, result.chain, made)
+    if was in run.module.registered:
+        run.module.registered.add(made)
     if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":

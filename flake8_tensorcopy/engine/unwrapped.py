@@ -114,14 +114,13 @@ def parameter_made(run: Run, node: ast.Call, value: Value) -> None:
 
 def reaches(run: Run, owner: Obj, name: str, value: Value, site: ast.AST) -> None:
     """The value is bound to an attribute of an object: a Parameter is kept there; what was one is not."""
+    steps = [step for ref in value.refs if (step := unwrapped(run.module, ref)) is not None]
+    if owner.kind == "module":
+        run.unwrapped.extend((step, name, site) for step in steps)
     for ref in value.refs:
         found = wrapped(run.module, ref)
-        if found is not None and first_step(*found, ref) is None:
+        if found is not None and all(step.made is not found[0] for step in steps):
             run.module.kept.add(found[0])
-        elif owner.kind == "module":
-            step = unwrapped(run.module, ref)
-            if step is not None:
-                run.unwrapped.append((step, name, site))
 
 
 def keeps(run: Run, value: Value) -> None:
@@ -178,7 +177,7 @@ def layer_of(module: Module, obj: Obj, new: bool = False, depth: int = 0) -> str
                 if ref.obj is not obj and layer_of(module, ref.obj, False, depth + 1):
                     return obj.data.name
         return ""
-    if isinstance(obj.data, tuple) and obj.data[0] == "layers":
+    if isinstance(obj.data, tuple) and obj.data[0] in ("layers", "among"):
         layers = (ref.obj for value in obj.data[1] for ref in value.refs)
         return "Sequential" if any(layer_of(module, one, new, depth + 1) for one in layers) else ""
     short = obj.cls.rsplit(".", 1)[-1]
