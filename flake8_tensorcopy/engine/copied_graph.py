@@ -66,6 +66,21 @@ def _kept(run: Run, obj: Obj) -> Iterator[tuple[str, ast.AST]]:
             for ref in value.refs
         ):
             yield name, site
+    for cls in _parts(run.module, obj.data) if calls else ():
+        yield from ((name, site) for _, name, site in kept_by_forward(run.module, cls))
+
+
+def _parts(module: Module, cls: Class) -> Iterator[Class]:
+    """The classes of the modules that a module has in its attributes, and in theirs."""
+    pending, seen = [cls], {cls}
+    while pending:
+        for held in module.table(pending.pop()).values():
+            for ref in held.refs:
+                data = ref.obj.data
+                if ref.obj.kind == "module" and isinstance(data, Class) and data not in seen:
+                    seen.add(data)
+                    pending.append(data)
+                    yield data
 
 
 def _named(place: Place, node: ast.AST, obj: Obj) -> tuple[str, ast.AST]:

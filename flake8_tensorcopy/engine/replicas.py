@@ -100,7 +100,8 @@ def _reads(module: Module, cls: Class, inside: frozenset[str]) -> dict[str, ast.
                 case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Load()) if name == me:
                     found.setdefault(attribute, node)
                 case ast.Attribute(value=value, attr=attribute, ctx=ast.Load()) if _is_plain(value):
-                    if ast.unparse(value) in instances:
+                    text = ast.unparse(value)
+                    if text in instances or any(name[:5] == "self." and text.endswith(name[4:]) for name in instances):
                         found.setdefault(attribute, node)
     return found
 

@@ -7,6 +7,7 @@ import ast
 from flake8_tensorcopy.engine.facts import RewrappedParameter
 from flake8_tensorcopy.engine.operations import on_graph
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import is_true
 from flake8_tensorcopy.engine.unwrapped import MAX_STEPS, inputs_of, methods_from
 from flake8_tensorcopy.engine.values import VIEW, Ref, Value
 
@@ -18,7 +19,7 @@ def rewrapped(run: Run, node: ast.Call, value: Value) -> None:
         return
     if run.function.name not in methods_from(run.module, cls, "forward"):
         return
-    if "requires_grad" in {keyword.arg for keyword in node.keywords}:
+    if any(keyword.arg == "requires_grad" and not is_true(keyword.value) for keyword in node.keywords):
         return
     if any(recorded(ref) for ref in value.refs):
         given = node.args[0] if node.args else node
