@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 
 def check(facts: list[MovedLeaf], region: Region) -> Iterator[Finding]:
     for fact in facts:
+        who = f"`{fact.name}`" if fact.name else "the tensor"
         when = "" if fact.always else " wherever it has to move or cast anything"
         line = region.line(fact.used)
         if fact.use == "optimizer":
@@ -81,12 +82,12 @@ def check(facts: list[MovedLeaf], region: Region) -> Iterator[Finding]:
         else:
             used = f"`{fact.name}.grad`, read on line {line}, stays None"
         message = (
-            f"`{fact.name}` is no leaf: `{fact.op}` makes another tensor of the one that requires grad{when}, so that "
+            f"{who} is no leaf: `{fact.op}` makes another tensor of the one that requires grad{when}, so that "
             f"{used}; call `requires_grad_()` last, or make the tensor with `device=` and `dtype=`"
         )
         steps = (
             region.step(fact.site, "the leaf is made"),
-            region.step(fact.used, f"`{fact.name}` is used as if it were the leaf"),
+            region.step(fact.used, f"{who} is used as if it were the leaf"),
         )
         yield Finding(region.span(fact.site), "TSC404", message, steps)
 

@@ -100,7 +100,8 @@ def optimized(run: Run, node: ast.Call, values: list[Value]) -> None:
                 if ref.obj.data[0] == "values":
                     pending.extend(part for _, part in ref.obj.data[1])
                 continue
-            used_as_leaf(run, ref, node, ref.place.name if ref.place is not None else "it", "optimizer")
+            name = ref.place.name.partition("[")[0] if ref.place is not None else ""
+            used_as_leaf(run, ref, node, "" if name == "the item" else name, "optimizer")
 
 
 def returned(run: Run, was: Obj, chain: Chain, made: Obj) -> None:

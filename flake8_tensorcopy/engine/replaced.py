@@ -166,7 +166,7 @@ def report_replaced(run: Run) -> None:
                 ReplacedParameter(
                     site=one.site,
                     target=one.target,
-                    module=one.module.key or "the module",
+                    module=one.module.key or one.target.split(".")[0].split("[")[0],
                     optimizer=one.optimizer.key or "the optimizer",
                     built=one.built,
                     inner=one.inner,

@@ -43,9 +43,8 @@ def moved_leaf(like: torch.Tensor):
 
 
 def scaled_leaves():
-    codes = [
-        torch.ones(3, requires_grad=True) / 2 for _ in range(2)
-    ]  # fact: MovedLeaf name=codes[*] op=/ use=optimizer | always
+    codes = [torch.ones(3, requires_grad=True) / 2 for _ in range(2)]
+    # fact: MovedLeaf name=codes op=/ use=optimizer | always
     try:
         torch.optim.SGD(codes, lr=0.1)  # raises: ValueError
     except ValueError:
@@ -123,9 +122,8 @@ class ListsOfLayers(nn.Module):
         self.plain = [nn.Linear(2, 2) for _ in range(depth)]
         # fact: UnregisteredItems attribute=plain container=list item=Linear | -parameter
         self.named = {}
-        self.named["a"] = nn.Sequential(
-            nn.Linear(2, 2)
-        )  # fact: UnregisteredItems attribute=named container=dict item=Sequential
+        self.named["a"] = nn.Sequential(nn.Linear(2, 2))
+        # fact: UnregisteredItems attribute=named container=dict item=Sequential
         self.free = [nn.ReLU(), nn.Identity()]
         self.built = [nn.Linear(2, 2) for _ in range(depth)]
         self.net = nn.Sequential(*self.built)
