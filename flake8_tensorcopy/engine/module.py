@@ -41,6 +41,7 @@ class Module:
         self.kept: set[ast.AST] = set()  # calls of `nn.Parameter` whose result is held as it is
         self.leaves: dict[Obj, tuple[ast.AST, Chain]] = {}  # what made it a leaf, and how it had come there
         self.moved: dict[Obj, tuple[Step, Obj]] = {}  # results of calls that were computed from a leaf inside
+        self.layered: dict[Class, bool] = {}  # classes whose objects have parameters, or have none
         self.registered: set[Obj] = set()  # lists that a ModuleList or ParameterList was made of
         self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
         self._nested: dict[ast.AST, Function] = {}

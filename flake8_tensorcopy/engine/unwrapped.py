@@ -172,16 +172,24 @@ def layer_of(module: Module, obj: Obj, new: bool = False, depth: int = 0) -> str
     if obj.kind != "module" or (new and obj.owner != "fresh") or depth >= MAX_STEPS:
         return ""
     if isinstance(obj.data, Class):
-        for held in list(module.table(obj.data).values()):
-            for ref in held.refs:
-                if ref.obj is not obj and layer_of(module, ref.obj, False, depth + 1):
-                    return obj.data.name
-        return ""
+        return obj.data.name if _has_layers(module, obj.data, depth) else ""
     if isinstance(obj.data, tuple) and obj.data[0] in ("layers", "among"):
         layers = (ref.obj for value in obj.data[1] for ref in value.refs)
         return "Sequential" if any(layer_of(module, one, new, depth + 1) for one in layers) else ""
     short = obj.cls.rsplit(".", 1)[-1]
     return short if obj.cls.startswith("torch.nn.") and short in _LAYERS and not _plain(obj) else ""
+
+
+def _has_layers(module: Module, cls: Class, depth: int) -> bool:
+    """Whether the objects of a class of this file have parameters."""
+    if cls not in module.layered:
+        module.layered[cls] = False  # unless something but the class itself says so
+        module.layered[cls] = any(
+            layer_of(module, ref.obj, False, depth + 1)
+            for held in list(module.table(cls).values())
+            for ref in held.refs
+        )
+    return module.layered[cls]
 
 
 def _plain(obj: Obj) -> bool:
