@@ -173,6 +173,8 @@ def _spread_writes(functions: list[Function]) -> None:
         changed = False
         for feature in (WRITE, INPLACE_MODULE, UNWRAP, LEAF, REBUILT):
             writers = {function.name for function in functions if function.features & feature}
+            if feature not in (WRITE, INPLACE_MODULE):
+                writers.discard("__init__")  # `super().__init__()` hands nothing on
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
                     function.features |= feature
