@@ -181,6 +181,8 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
     if target.attr == "requires_grad":
         if isinstance(source, ast.Constant) and source.value:
             begins(run, target, base)
+        else:
+            handed(run, base)  # frozen: nobody wants it trained
         for ref in base.refs:
             ref.obj.leaf, ref.obj.graph = True, bool(source.value) if isinstance(source, ast.Constant) else None
         return

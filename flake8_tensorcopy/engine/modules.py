@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
+from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.replaced import built, stepped
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
@@ -183,6 +184,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         args.use(run)
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
+        if name == "requires_grad_" and args.all():
+            handed(run, one)  # frozen: nobody wants it trained
         return Value((ref.derive(Link(ALIAS, name, node)),))
     return None
 

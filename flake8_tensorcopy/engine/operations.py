@@ -453,9 +453,9 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         args.use(run)
         return UNKNOWN
     if name == "requires_grad_":
-        begins(run, node, one)
         asked = next((item for item, _ in args.all()), None)
         if asked is None or args.flag("requires_grad", 0):
+            begins(run, node, one)
             ref.obj.leaf, ref.obj.graph = True, True
         else:
             ref.obj.graph = False if isinstance(asked, ast.Constant) else None

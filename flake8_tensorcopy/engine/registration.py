@@ -156,7 +156,8 @@ def _registers(run: Run, key: str) -> bool:
         return True
     containers = {one.container for one in run.kept_containers if one.key == key}
     held = state.fields(run.params[0]).get(key)
-    containers.update(ref.obj for ref in held.refs) if held is not None else None
+    if held is not None:
+        containers.update(ref.obj for ref in held.refs)
     items = {ref.obj for one in containers for ref in _items(state, one) if ref.obj.kind in ("module", "tensor")}
     known = set(run.passed)
     for obj in run.passed:
@@ -166,8 +167,7 @@ def _registers(run: Run, key: str) -> bool:
         if other != key and other[:1] == ".":
             known.update(ref.obj for ref in value.refs)
     return any(
-        obj in containers or obj in items or obj.any_of in items or obj.parent in containers or _is_item(run, obj, key)
-        for obj in known
+        not {obj, obj.any_of, obj.parent}.isdisjoint(containers | items) or _is_item(run, obj, key) for obj in known
     )
 
 
