@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
+from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.run import Backward, Run
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -458,6 +459,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             begins(run, node, one)
             ref.obj.leaf, ref.obj.graph = True, True
         else:
+            handed(run, one)  # frozen: nobody wants it trained
             ref.obj.graph = False if isinstance(asked, ast.Constant) else None
     if name == "retain_grad":
         keeps_gradient(run, ref)
