@@ -15,7 +15,9 @@ from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_cal
 from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at, mutated_items
+from flake8_tensorcopy.engine.registration import unregistered
 from flake8_tensorcopy.engine.repeated import repeats_on_self
+from flake8_tensorcopy.engine.replicas import lost_on_replicas
 from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
@@ -36,12 +38,15 @@ from flake8_tensorcopy.engine.source import (
     INPLACE_MODULE,
     KEPT,
     KEPT_ITEMS,
+    LEAF,
     LOADS_STATE,
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
     MODULE_ALIAS,
+    OPTIMIZER,
     PARAMETERS,
+    PLACED,
     RATIO,
     REBUILT,
     REPEAT,
@@ -53,6 +58,7 @@ from flake8_tensorcopy.engine.source import (
     STORAGE,
     SWAP,
     TO_ARRAY,
+    UNWRAP,
     WRAP,
     WRITE,
     Class,
@@ -108,6 +114,13 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "SteppedBefore": (BACKWARD,),
     "UntrainedPart": (BACKWARD,),
     "SelfRatio": (RATIO,),
+    "CopiedGraph": (CLONE,),
+    "MovedParameter": (UNWRAP,),
+    "RewrappedParameter": (UNWRAP,),
+    "UnregisteredItems": (),
+    "ReplicaState": (),
+    "ReplacedParameter": (OPTIMIZER | PLACED,),
+    "MovedLeaf": (LEAF | GRAD, LEAF | OPTIMIZER),
 }
 
 
@@ -129,6 +142,8 @@ _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
     Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self),
     Judge(frozenset({"UntrainedPart"}), (BACKWARD,), untrained_parts),
+    Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered),
+    Judge(frozenset({"ReplicaState"}), (ATTR_STORE, WRITE), lost_on_replicas),
 )
 
 
@@ -233,13 +248,13 @@ def _says_more(fact: Fact, known: Fact) -> bool:
 
 
 def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
-    """What `__init__` adds to the methods: an expanded buffer, modules that work in place."""
+    """What `__init__` adds to the methods: an expanded buffer, a leaf, an optimizer, modules that work in place."""
     added: dict[Class, int] = {}
     for cls in classes.values():
         init: Function | None = cls.methods.get("__init__")
         features = 0
         if init is not None:
-            features = init.features & EXPAND
+            features = init.features & (EXPAND | LEAF | OPTIMIZER)
             if init.features & INPLACE_MODULE:
                 features |= WRITE | SHARE
         added[cls] = features

@@ -6,6 +6,7 @@ import ast
 
 from flake8_tensorcopy.engine.evaluate import element_of, evaluate
 from flake8_tensorcopy.engine.linked import operand
+from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import Obj, Value
 
@@ -39,6 +40,8 @@ class Args:
                 run.use_deep(value, keyword.value, "argument")
             else:
                 self.keywords[keyword.arg] = (keyword.value, value)
+        if run.function.cls is not None and run.function.cls.holders:
+            passed(run, node, self)
 
     def use(self, run: Run, role: str = "argument", deep: bool = True) -> None:
         """Every argument is read."""

@@ -31,15 +31,19 @@ from flake8_tensorcopy.engine.graph import made_in_inference_mode, sink, written
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.leaves import marked, unmarked
+from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
 from flake8_tensorcopy.engine.recurrent import kept
+from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
+from flake8_tensorcopy.engine.replaced import stored
 from flake8_tensorcopy.engine.retained import assigned, augmented
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
 from flake8_tensorcopy.engine.trained import moved_by
+from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -191,6 +195,10 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
     if target.attr == "requires_grad":
         for ref in base.refs if isinstance(source, ast.Constant) and source.value is True else ():
             made_leaf(run, run.stmt or target, ref, run.short(target.value))
+        if isinstance(source, ast.Constant) and source.value:
+            begins(run, target, base)
+        else:
+            handed(run, base)  # frozen: nobody wants it trained
         set_requires_grad(run, target, base, source)
         return
     for ref in base.refs:
@@ -210,6 +218,9 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         place = Place(name, run.stmt, root=obj.key, origin="attribute", loop=run.loop)
         held = run.bound(value, place, source)
         run.hand_out(value, run.stmt or target, "attribute", obj)
+        reaches(run, obj, name, value, run.stmt or target)
+        stored(run, obj, before, value, run.stmt or target, name)
+        holds(run, obj, key, value, run.stmt or target, source)
         run.now.set_field(obj, key, held)
         _kept_for_later(run, target, held, name)
         kept(run, target, before, value)
@@ -341,8 +352,11 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
     kind = index_kind(run, target.slice)
     if array_like(target.slice):
         run.note(base, 1)
+    if isinstance(target.value, ast.Attribute) and target.value.attr in OWN_CONTAINERS:
+        handed(run, value)
     for ref in base.refs:
         obj = ref.obj
+        stored(run, obj, None, value, run.stmt or target, run.text(target))
         if obj.kind in ("dict", "list", "tuple", "instance") or kind == "key":
             run.note_container(obj, target.slice)
             weak = not isinstance(target.slice, ast.Constant)
@@ -552,6 +566,8 @@ def _augmented_write(run: Run, node: ast.AugAssign, value: Value, op: str, targe
         write_to(run, node, Value(tuple(objs)), op, "augmented", target)
         record_augmented(run, node, tuple(objs), op)
     for ref in value.refs:
+        if ref.obj.kind == "module":
+            handed(run, evaluate(run, node.value))
         if ref.obj.kind == "list":
             added = evaluate(run, node.value)
             store_item(run, ref.obj, "[*]", element_of(run, node.value, added), node.value, weak=True, site=node)

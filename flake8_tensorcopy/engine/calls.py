@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.aliases import module_used
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.backward import backward_through, carried_back, note_call
 from flake8_tensorcopy.engine.containers import container_method, shallow_copy
+from flake8_tensorcopy.engine.copied_graph import called, called_inside
 from flake8_tensorcopy.engine.cuts import constructed
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
@@ -43,7 +44,10 @@ from flake8_tensorcopy.engine.modules import (
 from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.premises import met
+from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
+from flake8_tensorcopy.engine.replaced import by_call, extended
+from flake8_tensorcopy.engine.replicas import replicated
 from flake8_tensorcopy.engine.retained import added_by_callee
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
@@ -170,13 +174,17 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         if value.obj is not None and value.obj.kind == "list":
             if value.obj.made == "generator":
                 run.use_iterated(value, args.nodes[0])
-                return shallow_copy(run, node, value, name)
+                value = shallow_copy(run, node, value, name)
+            if value.obj is not None:
+                run.module.registered.add(value.obj)
             return value
         return fresh(run, node, "list", name)
     if name == "torch.nn.Sequential":
         return make_sequential(run, node, args)
     if name.startswith("torch.nn.") and short[:1].isupper() and not name.startswith("torch.nn.utils."):
         args.use(run)
+        if short == "DataParallel":
+            replicated(run, node, args)
         made = Obj("module", "fresh", node, made=name, cls=name)
         if op is not None and op.inplace_flag and args.flag("inplace", op.inplace_position):
             made.data = "inplace"
@@ -260,6 +268,8 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             return known
     if obj.kind == "optimizer" or (name == "step" and library.says_optimizer(run.text(func.value))):
         args.use(run)
+        if name == "add_param_group":
+            extended(run, obj)
         if name == "step":
             step(run, node, one, run.short(func.value))
         return UNKNOWN
@@ -287,6 +297,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         if held is not None and held.obj is not None and held.obj.kind in ("module", "function"):
             return call_evaluated(run, node, held, args, func)
     if obj.kind in ("instance", "module", "unknown"):
+        passed(run, node, args, receiver=True)
         role = "difference" if library.compares(name) else "argument"
         pointer_assertion(run, node, name, args)
         logged = library.logs(run.text(func))
@@ -323,6 +334,7 @@ def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) ->
     obj = ref.obj
     if obj.kind in ("module", "unknown"):
         module_used(run, ref, node, called=True)
+        called(run, node, obj)
     if obj.kind == "module":
         run.modules[obj] = None
         if isinstance(obj.data, Class):
@@ -384,6 +396,8 @@ def _call_function(
     if not args.spread:
         carried_back(run, node, done, values, result)
         added_by_callee(run, node, done, values)
+    by_call(run, node, done, values)
+    called_inside(run, node, done, values)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

@@ -55,6 +55,13 @@ KEYS = {
     "SteppedBefore": ("module",),
     "UntrainedPart": ("module",),
     "SelfRatio": ("name", "source"),
+    "MovedParameter": ("target", "op"),
+    "MovedLeaf": ("name", "op", "use"),
+    "ReplacedParameter": ("target", "module"),
+    "UnregisteredItems": ("attribute", "container", "item"),
+    "RewrappedParameter": ("value",),
+    "CopiedGraph": ("name", "owner"),
+    "ReplicaState": ("attribute",),
 }
 
 

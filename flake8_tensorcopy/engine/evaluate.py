@@ -49,8 +49,9 @@ def evaluate(run: Run, node: ast.expr) -> Value:
 def fresh(run: Run, node: ast.AST, kind: str, made: str, *sources: Value, **facts: Any) -> Value:
     """A new storage made by this expression."""
     source = tuple(ref.obj for value in sources for ref in value.refs)
-    facts.setdefault("operands", tuple(operand(ref) for value in sources for ref in value.refs))
-    return Value((Ref(Obj(kind, "fresh", node, made=made, source=source, **facts)),))
+    made_of = tuple(ref for value in sources for ref in value.refs)
+    facts.setdefault("operands", tuple(operand(ref) for ref in made_of))
+    return Value((Ref(Obj(kind, "fresh", node, made=made, source=source, inputs=made_of, **facts)),))
 
 
 def _constant(_run: Run, node: ast.Constant) -> Value:

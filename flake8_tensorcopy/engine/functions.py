@@ -9,6 +9,7 @@ from flake8_tensorcopy.engine.aliases import shallow
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.backward import autograd_backward
 from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
+from flake8_tensorcopy.engine.copied_graph import copied
 from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
@@ -19,11 +20,15 @@ from flake8_tensorcopy.engine.generators import spent_by_call
 from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.leaves import marked, to_array
+from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.parameters import wrap
+from flake8_tensorcopy.engine.replaced import stored
+from flake8_tensorcopy.engine.rewrapped import rewrapped
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.storages import buffer_of, mapped
+from flake8_tensorcopy.engine.unwrapped import parameter_made, reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -98,6 +103,23 @@ def _bytes(run: Run, node: ast.Call, args: Args) -> Value:
     return Value((Ref(Obj("bytes", "fresh", node)),))
 
 
+def _setattr(run: Run, node: ast.Call, args: Args) -> Value:
+    """`setattr(net, "fc", layer)`: an assignment of `net.fc`, or of an attribute unknown."""
+    args.use(run)
+    if len(args.values) == 3:
+        base, name, value = args.values
+        for ref in base.refs:
+            shown = f"{ref.obj.key}.{name.const}" if isinstance(name.const, str) else run.short(args.nodes[0])
+            reaches(run, ref.obj, shown, value, node)
+            stored(run, ref.obj, None, value, node, shown)
+            if isinstance(name.const, str):
+                place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)
+                run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, args.nodes[2]))
+            elif ref.obj.kind in ("dict", "list", "instance") or ref.obj.refuted:
+                run.now.forget(ref.obj)
+    return NONE
+
+
 def _getattr(run: Run, node: ast.Call, args: Args) -> Value:
     return UNKNOWN
 
@@ -115,12 +137,14 @@ BUILTINS: dict[str, Special] = {
     "filter": _filter,
     "map": _map,
     "bytes": _bytes,
+    "setattr": _setattr,
 }
 
 
 def _deepcopy(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
     value = args.values[0] if args.values else UNKNOWN
+    copied(run, node, value)
     obj = value.obj
     if obj is None:
         kinds = {ref.kind for ref in value.refs}
@@ -161,16 +185,19 @@ def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:
 def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
+    rewrapped(run, node, value)
     if value.obj is not None and value.refs:
         wrap(run, node, value, "Parameter", trained=not frozen)
         if all(ref.place is None for ref in value.refs):
             obj = value.obj
             obj.kind, obj.param, obj.leaf, obj.graph = "tensor", True, True, not frozen
+            parameter_made(run, node, value)
             return value
         return Value(tuple(ref.derive(Link(VIEW, "Parameter", node)) for ref in value.refs))
     result = fresh(run, node, "tensor", "Parameter", graph=not frozen)
     result.refs[0].obj.param = True
     result.refs[0].obj.leaf = True
+    parameter_made(run, node, result)
     return result
 
 
@@ -185,6 +212,7 @@ def _variable(run: Run, node: ast.Call, args: Args) -> Value:
     """`Variable(x)`: the tensor itself, since torch 0.4."""
     value = args.values[0] if args.values else UNKNOWN
     if args.flag("requires_grad", 1):
+        begins(run, node, value)
         shown = run.short(args.nodes[0]) if args.nodes else "it"
         for ref in value.refs:
             made_leaf(run, node, ref, shown)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.graph import frozen_attributes
+from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
 from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
@@ -14,6 +15,7 @@ from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Valu
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.graph import Mention
     from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.unwrapped import Step
 
 MAX_CALL_DEPTH = 5
 MAX_BASES = 30
@@ -44,6 +46,14 @@ class Module:
         self.mentions: dict[str, list[Mention]] | None = None  # made when it is first asked for
         self.frozen: frozenset[str] | None = None  # the same
         self.graphs_given: dict[Function, dict[str, set[bool | None]]] = {}  # which arguments of its calls require grad
+        self.wraps: dict[Obj, tuple[ast.AST, Chain]] = {}  # which `nn.Parameter(..)` made it, and how it had come there
+        self.unwraps: dict[Obj, Step] = {}  # results of calls that were Parameters inside
+        self.kept: set[ast.AST] = set()  # calls of `nn.Parameter` whose result is held as it is
+        self.leaves: dict[Obj, tuple[ast.AST, Chain]] = {}  # what made it a leaf, and how it had come there
+        self.moved: dict[Obj, tuple[Step, Obj]] = {}  # results of calls that were computed from a leaf inside
+        self.layered: dict[Class, bool] = {}  # classes whose objects have parameters, or have none
+        self.registered: set[Obj] = set()  # lists that a ModuleList or ParameterList was made of
+        self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
 
@@ -246,6 +256,9 @@ class Module:
                     made.leaf = False
                 else:
                     made.graph = None
+            step = moved(self, found.refs[0])
+            if step is not None:
+                self.moved[made] = step
             if was.kind == "optimizer" and isinstance(was.data, list):
                 made.data = self._held_modules(run, cls, was.data, obj)
             items = self.table(cls).get(key + "[]")

@@ -13,13 +13,17 @@ from flake8_tensorcopy.engine.evaluate import (
     fresh,
 )
 from flake8_tensorcopy.engine.graph import freeze, frozen, graph_of_result
+from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.parameters import assigned
+from flake8_tensorcopy.engine.registration import handed
+from flake8_tensorcopy.engine.replaced import built, note_step
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
 from flake8_tensorcopy.engine.snapshots import stepped
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trained import note_optimizer
+from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -41,6 +45,9 @@ def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | No
     if not library.says_training(name, run.module.train_calls):
         return
     touched: list[Value] = [value for _, value in args.all()]
+    for value in touched:
+        if value.obj is not None and value.obj.kind == "optimizer":
+            note_step(run, value)
     if receiver is not None:
         touched.append(receiver)
     for value in touched:
@@ -69,6 +76,7 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     obj = optimizer.obj
     if obj is not None:
         stepped(run, obj, node)
+    note_step(run, optimizer)
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
     if not (isinstance(known, list) and known):
         owners = _owners(obj)
@@ -93,6 +101,7 @@ def _related(one: list[Obj], other: list[Obj]) -> bool:
 
 def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     modules: list[Obj] = []
+    optimized(run, node, args.values[:1] or [value for _, value in args.keywords.values()])
     pending = [value for _, value in args.all()]
     while pending:
         value = pending.pop()
@@ -112,7 +121,9 @@ def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
                 for held in run.now.fields(obj).values():
                     modules.extend(r.obj for r in held.refs if r.chain and r.chain[-1].kind == SNAPSHOT)
                     pending.append(held)
-    return note_optimizer(run, fresh(run, node, "optimizer", name, cls=name, data=modules), args)
+    result = fresh(run, node, "optimizer", name, cls=name, data=modules)
+    built(run, node, result.refs[0].obj, modules, [value for _, value in args.all()])
+    return note_optimizer(run, result, args)
 
 
 def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
@@ -120,7 +131,7 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     if args.values and not args.spread and not any(value.kind == "dict" for value in args.values):
         obj.data = ("layers", list(args.values))
     elif args.spread:
-        obj.data = ("some layers", list(args.values))
+        obj.data = ("some layers", list(args.values))  # `Sequential(*layers)`: what stands for any of them
     match node.args:
         case [ast.Call(args=[ast.List(elts=pairs)])] if all(isinstance(pair, ast.Tuple) for pair in pairs):
             # `Sequential(OrderedDict([("act", nn.ReLU()), ..]))`
@@ -130,13 +141,20 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
 
 def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
     """`register_buffer("cov", x)`: an assignment of `self.cov`."""
-    name = args.values[0] if args.values else UNKNOWN
-    value = args.values[1] if len(args.values) > 1 else args.keywords.get("tensor", (node, UNKNOWN))[1]
+    name = args.values[0] if args.values else args.keywords.get("name", (node, UNKNOWN))[1]
+    given: tuple[ast.expr, Value] = (node, UNKNOWN)
+    if len(args.values) > 1:
+        given = args.nodes[1], args.values[1]
+    else:
+        given = next((args.keywords[key] for key in ("tensor", "param", "module") if key in args.keywords), given)
+    source, value = given
     if isinstance(name.const, str):
         for ref in one.refs:
             shown = f"{ref.obj.key}.{name.const}"
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "register_parameter":
+                reaches(run, ref.obj, shown, value, node)
             place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)
-            run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, args.nodes[-1]))
+            run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, source))
             if run.function.cls is not None:
                 run.function.cls.assigns.setdefault(name.const, set()).add(run.function.name)
     return NONE
@@ -187,6 +205,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
             freeze(run, obj, certain=isinstance(args.all()[0][0], ast.Constant))
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
+        if name == "requires_grad_" and args.all():
+            handed(run, one)  # frozen: nobody wants it trained
         return Value((ref.derive(Link(ALIAS, name, node)),))
     return None
 

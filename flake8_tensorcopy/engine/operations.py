@@ -19,9 +19,11 @@ from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, writ
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.leaves import marked, to_array, unmarked
 from flake8_tensorcopy.engine.linked import operand
+from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
 from flake8_tensorcopy.engine.ratios import exponential
+from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
 from flake8_tensorcopy.engine.saved import detached_view, kept_by, record, record_in_place
@@ -482,13 +484,16 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     if name == "requires_grad_":
         asked = next((item for item, _ in args.all()), None)
         if asked is None or args.flag("requires_grad", 0):
+            begins(run, node, one)
             made_leaf(run, node, ref, run.short(func.value))
             marked(run, node, one, run.short(func.value), attribute=False)
         else:
+            handed(run, one)  # frozen: nobody wants it trained
             unmarked(run, ref, certain=isinstance(asked, ast.Constant))
     if name == "exp":
         exponential(run, node, one)
     if name == "retain_grad":
+        keeps_gradient(run, ref)
         ref.obj.leaf = True
         run.tape.retained.add(ref.obj)
     if name == "detach":

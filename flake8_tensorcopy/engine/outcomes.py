@@ -21,11 +21,13 @@ from flake8_tensorcopy.engine.handed_out import live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.parameters import finish_wraps
 from flake8_tensorcopy.engine.repeated import finish_repeats
+from flake8_tensorcopy.engine.replaced import report_replaced
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import finish as finish_graph
 from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.trained import finish_training
+from flake8_tensorcopy.engine.unwrapped import report_unwrapped
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
@@ -185,6 +187,8 @@ def finish_run(run: Run) -> None:
     finish_storages(run)
     finish_graph(run)
     finish_training(run)
+    report_unwrapped(run)
+    report_replaced(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -39,9 +39,12 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.parameters import Wrap
     from flake8_tensorcopy.engine.premises import Premise
+    from flake8_tensorcopy.engine.registration import Kept
     from flake8_tensorcopy.engine.repeated import Repeat
+    from flake8_tensorcopy.engine.replaced import Built, Replacement
     from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.summaries import Summary
+    from flake8_tensorcopy.engine.unwrapped import Step
 
 
 class Use:
@@ -203,6 +206,13 @@ class Run:
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
         self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
         self.loaded: set[Obj] = set()
+        self.unwrapped: list[tuple[Step, str, ast.AST]] = []  # Parameters that reached a module as plain tensors
+        self.optimizers: dict[Obj, Built] = {}
+        self.optimizer_steps: list[tuple[Obj, int]] = []  # calls of `step()`, and when
+        self.replacements: list[Replacement] = []
+        self.forwarded: dict[Obj, set[ast.Call]] = {}  # modules called with the graph recorded, and by which calls
+        self.passed: set[Obj] = set()  # in a class that keeps lists: what calls were given
+        self.kept_containers: list[Kept] = []
         self.summary: Summary | None = None
         self.logged: dict[Place, set[str]] = {}  # how each binding was used, for moves to the host
         self.between: dict[tuple[object, ...], tuple[Place, Place, int, Obj]] = {}
@@ -410,6 +420,10 @@ class Run:
 
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
+        from flake8_tensorcopy.engine.moved_leaf import used_as_leaf
+
+        if isinstance(node, ast.Attribute):
+            used_as_leaf(self, ref, node, self.short(node.value), "grad")
         self._item_gradient_read(ref, node)
         self.tape.gradients.setdefault(ref.obj, node)
         candidate = self.leaf_candidates.get(ref.place) if ref.place is not None else None
@@ -507,6 +521,11 @@ class Run:
             self.strengths[mark] = strength
             if between is not None:
                 self.between[mark] = between
+
+
+def last_state(run: Run) -> State | None:
+    """The state at the end of a function."""
+    return run.state if run.state is not None else run.returned[-1].state if run.returned else None
 
 
 def for_all(slot: str) -> bool:

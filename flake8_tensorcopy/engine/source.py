@@ -52,6 +52,10 @@ BACKWARD = 1 << 36  # calls `backward()`, itself or through a function of this f
 KEPT = 1 << 37  # a forward method that sets an attribute, or makes a tensor of others
 REBUILT = 1 << 38  # a tensor made of others by a constructor, or made a leaf
 RATIO = 1 << 39  # takes an exponential
+UNWRAP = 1 << 40  # makes a Parameter that is not simply assigned to an attribute by `__init__`
+LEAF = 1 << 41  # makes a leaf: `requires_grad=True`, `requires_grad_()`
+OPTIMIZER = 1 << 42  # builds an optimizer of torch.optim
+PLACED = 1 << 43  # puts a new object into an attribute or item of another one
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -63,6 +67,9 @@ _LAZY = frozenset({"filter", "map", "zip", "enumerate", "reversed", "chain"})
 _LISTS = frozenset({"list", "tuple", "dict", "set", "OrderedDict"})
 _MOVES = frozenset("to cuda cpu float double half eval train requires_grad_".split())
 _CONSTRUCTORS = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor", "Variable"})
+_OPTIMIZERS = frozenset(
+    "SGD Adam AdamW Adamax Adagrad Adadelta ASGD LBFGS NAdam RAdam RMSprop Rprop SparseAdam Adafactor".split()
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -112,6 +119,8 @@ class Class:
     assigns: dict[str, set[str]] = field(default_factory=dict)  # attribute -> methods that assign it
     restores: dict[str, list[tuple[str, ast.Call]]] = field(default_factory=dict)  # `m.load_state_dict(self.attr)`
     annotations: dict[str, ast.expr] = field(default_factory=dict)  # of its body: dataclass fields
+    # Attributes that a method assigns a list, tuple or dict that it made, or what a call (named here) returned.
+    holders: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -201,8 +210,10 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE, INFERENCE, BACKWARD):
+        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE, INFERENCE, BACKWARD, UNWRAP, LEAF, PLACED):
             writers = {function.name for function in functions if function.features & feature}
+            if feature not in (WRITE, INPLACE_MODULE):
+                writers.discard("__init__")  # `super().__init__()` hands nothing on
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
                     function.features |= feature
@@ -272,6 +283,9 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
     features = 0
     deepest = 0
     cls = owner.cls
+    wrapped = plainly = 0  # Parameters made, and those of them that `__init__` simply assigns
+    holders: list[tuple[str, str]] = []
+    made: set[str] = set()
     while stack:
         node, level = stack.pop()
         if level > deepest:
@@ -314,7 +328,11 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
                 features |= _calls_feature(node, called)
+                wrapped += called == "Parameter"
+                features |= OPTIMIZER if called in _OPTIMIZERS else PLACED if called == "setattr" else 0
                 for keyword in node.keywords:
+                    if keyword.arg == "requires_grad" and is_true(keyword.value):
+                        features |= LEAF
                     if keyword.arg in ("out", "inplace"):
                         features |= INPLACE_MODULE if called[:1].isupper() else WRITE
                         if isinstance(keyword.value, (ast.Subscript, ast.Call)):
@@ -371,6 +389,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 else:
                     if owner.name != "__init__":
                         features |= SHARE
+                    plainly += owner.name == "__init__" and _builds(node.value) == "Parameter"
                     trained = any(isinstance(t, ast.Attribute) and t.attr in _TRAINED for t in node.targets)
                     if isinstance(node.value, ast.BinOp) or trained:
                         features |= REPLACED
@@ -379,10 +398,24 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
                 if cls is not None and _of_self(node.value):
                     owner.of_self.update(target.id for target in node.targets if isinstance(target, ast.Name))
+                features |= _rebuilt(node.targets, node.value)
+                for target, value in _pairs(node):
+                    if isinstance(target, ast.Name) and _collects(value):
+                        made.add(target.id)
+                    elif isinstance(target, ast.Attribute):
+                        held = value.id if isinstance(value, ast.Name) else ""
+                        if held or _collects(value):
+                            holders.append((target.attr, held))
+                        elif cls is not None and (maker := _called(value)):
+                            cls.holders.setdefault(target.attr, maker)
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
                 features |= _shares(node.value) | _keeps(node.value)
+                if isinstance(node.target, ast.Attribute) and _collects(node.value):
+                    holders.append((node.target.attr, ""))
+                elif isinstance(node.target, ast.Name) and _collects(node.value):
+                    made.add(node.target.id)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr=called))) if called[-1:] != "_":
                 if ops.method(called) is not None or ops.function("torch." + called) is not None:
                     features |= DROPPED
@@ -426,6 +459,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 stack.extend((item, deeper) for item in child if isinstance(item, ast.AST))
             elif isinstance(child, ast.AST):
                 stack.append((child, deeper))
+    if wrapped > plainly:
+        features |= UNWRAP
+    if cls is not None:
+        cls.holders.update((attribute, "") for attribute, held in holders if not held or held in made)
     owner.features |= features
     owner.depth = max(owner.depth, deepest)
     if owner.loops & owner.stores:
@@ -460,6 +497,7 @@ _ATTRIBUTES = {
     "cpu": HOST,
     "to": HOST,
     "clone": CLONE,
+    "deepcopy": CLONE,
     "detach": DETACH,
     "data": DETACH,
     "parameters": PARAMETERS,
@@ -470,7 +508,7 @@ _ATTRIBUTES = {
     "inference_mode": INFERENCE,
     "backward": BACKWARD,
     "manual_backward": BACKWARD,
-    "requires_grad_": REBUILT | REQUIRES_GRAD,
+    "requires_grad_": REBUILT | REQUIRES_GRAD | LEAF,
     "requires_grad": REBUILT | REQUIRES_GRAD,
 }
 
@@ -522,6 +560,58 @@ def _rooted(node: ast.expr) -> str:
                 return ""
         node = inner
     return ".".join([node.id, *reversed(parts)])
+
+
+def is_true(node: ast.expr) -> bool:
+    """Whether an expression is `True`, written out."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _builds(node: ast.expr) -> str:
+    """The name of the class that an expression calls, or nothing."""
+    func = node.func if isinstance(node, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return name if name[:1].isupper() else ""
+
+
+def _called(node: ast.expr) -> str:
+    """The function, or method of the object itself, that an expression calls, or nothing."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+            return name
+    return ""
+
+
+def _rebuilt(targets: list[ast.expr], value: ast.expr) -> int:
+    """What an assignment says of leaves made, and of objects put into others."""
+    features = 0
+    for target in targets:
+        if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and is_true(value):
+            features |= LEAF
+        elif isinstance(target, (ast.Attribute, ast.Subscript)) and isinstance(value, (ast.Name, ast.Call)):
+            features |= PLACED
+    return features
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment binds to what, `a, b = x, y` one by one."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
+
+
+def _collects(value: ast.expr) -> bool:
+    """Whether an expression makes a list, tuple or dict."""
+    match value:
+        case ast.List() | ast.ListComp() | ast.Tuple() | ast.Dict() | ast.DictComp():
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _collects(left) or _collects(right)
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "dict" | "OrderedDict" | "defaultdict")):
+            return True
+    return False
 
 
 def _shares(value: ast.expr) -> int:

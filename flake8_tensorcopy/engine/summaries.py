@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine import moved_leaf, unwrapped
 from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
@@ -319,6 +320,10 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     )
     if one_shot(was) or was.made == "optimizer.state_dict":
         made.kind, made.made = was.kind, was.made
+    unwrapped.returned(run, was, result.chain, made)
+    moved_leaf.returned(run, was, result.chain, made)
+    if was in run.module.registered:
+        run.module.registered.add(made)
     if made.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":

@@ -78,6 +78,7 @@ class Obj:
     source: tuple[Obj, ...] = ()  # what its kind was computed from
     operands: tuple[Obj, ...] = ()  # what its values were computed from: the way back through the graph
     through: bool = False  # of what an unknown call gave: a model's output, on the graph of its arguments
+    inputs: tuple[Ref, ...] = ()  # the references that an operation was given, as they were
     copied: Ref | None = None  # the reference that this fresh storage is a copy of
     uses: list[tuple[int, ast.AST | None]] = field(default_factory=list)
     refuted: bool = False  # used as no tensor can be used

@@ -28,6 +28,15 @@ from flake8_tensorcopy.engine.facts.graph import (
 )
 from flake8_tensorcopy.engine.facts.handed_out import HandedOut, MutatedArgument, MutatedItem, SharedDefault
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
+from flake8_tensorcopy.engine.facts.parameters import (
+    CopiedGraph,
+    MovedLeaf,
+    MovedParameter,
+    ReplacedParameter,
+    ReplicaState,
+    RewrappedParameter,
+    UnregisteredItems,
+)
 from flake8_tensorcopy.engine.facts.selfcopy import AliasedOut, SelfCopy
 from flake8_tensorcopy.engine.facts.sharing import (
     AccumulatedItem,
@@ -47,6 +56,7 @@ __all__ = [
     "AliasedOut",
     "BypassedWrite",
     "CloneDetach",
+    "CopiedGraph",
     "DeadRebinding",
     "DroppedResult",
     "Exhausted",
@@ -68,6 +78,8 @@ __all__ = [
     "LostWrite",
     "MarkedNonLeaf",
     "ModuleAlias",
+    "MovedLeaf",
+    "MovedParameter",
     "MutatedArgument",
     "MutatedItem",
     "OverlappingWrite",
@@ -76,6 +88,9 @@ __all__ = [
     "ReboundData",
     "RecurrentState",
     "RepeatedReference",
+    "ReplacedParameter",
+    "ReplicaState",
+    "RewrappedParameter",
     "SavedWrite",
     "SelfCopy",
     "SelfRatio",
@@ -87,6 +102,7 @@ __all__ = [
     "StaleSnapshot",
     "SteppedBefore",
     "UnlinkedArray",
+    "UnregisteredItems",
     "UntrainedPart",
     "WrappedTensor",
 ]
