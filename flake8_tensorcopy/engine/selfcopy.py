@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import AliasedOut, SelfCopy
 from flake8_tensorcopy.engine.parts import Index, must_overlap
@@ -26,6 +26,9 @@ from flake8_tensorcopy.engine.values import (
     common_prefix,
     exclusive,
 )
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.arguments import Args
 
 SHORTEST, LONGEST = 4, 40  # sizes of a dimension for which two slices have to overlap, all of them
 _SLICE = re.compile(r"(-?\d+)?:(-?\d+)?:?")
