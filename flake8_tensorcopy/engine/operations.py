@@ -520,7 +520,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     reduced_on_host(run, node, ref, name, op)
     if name == "clone":
         return copy_of(run, node, ref, "clone", whole=whole)
-    return op_result(run, node, op, name, [one, *args.values], args, 1)
+    return op_result(run, node, op, name, [one, *args.values], args, 0)
 
 
 def array_arguments(args: Args) -> bool:
