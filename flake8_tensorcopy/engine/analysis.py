@@ -7,25 +7,31 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from flake8_tensorcopy.engine.callers import settle_asked
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
+    CHAINED,
     CLONE,
     DATA_PTR,
     DETACH,
     DROPPED,
     EXPAND,
     GRAD,
+    GROWN,
     HOST,
     INPLACE_MODULE,
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
+    REPEATED,
     REPLACED,
     SHARE,
     STATE_DICT,
     SWAP,
+    TENSOR_OF,
     WRITE,
     Class,
     Function,
@@ -48,6 +54,14 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "MovedThenDetached": (CHAINED | DETACH | HOST,),
+    "TensorOfTensor": (TENSOR_OF,),
+    "FreshArrayCopied": (TENSOR_OF,),
+    "RedundantClone": (CHAINED | CLONE,),
+    "RedundantCast": (CHAINED,),
+    "RedundantRepeat": (REPEATED,),
+    "MaterialisedExpand": (EXPAND,),
+    "GrownInLoop": (GROWN,),
 }
 
 
@@ -87,6 +101,7 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)
     regions: dict[Function, list[Fact]] = {}
+    runs: dict[Function, Run] = {}
     for function in found.all:
         features = function.features | (inherited.get(function.cls, 0) if function.cls is not None else 0)
         if not any(features & need == need for need in wanted):
@@ -97,6 +112,9 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
         run = module.run_of(function)
         if run is None:
             continue
+        runs[function] = run
+    settle_asked(module, found.all, runs, kinds)
+    for function, run in runs.items():
         regions[function] = [fact for fact in run.facts.values() if type(fact).__name__ in kinds]
     for judge in _JUDGES:
         if kinds.isdisjoint(judge.kinds):

@@ -7,6 +7,8 @@ import sys
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.callers import note_call
+from flake8_tensorcopy.engine.constructors import COPYING, OTHERS, made_from
 from flake8_tensorcopy.engine.containers import container_method
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
@@ -14,6 +16,7 @@ from flake8_tensorcopy.engine.evaluate import (
     fresh,
     is_imported,
 )
+from flake8_tensorcopy.engine.expansion import materialised, repeated
 from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.functions import (
     BUILTINS,
@@ -33,8 +36,9 @@ from flake8_tensorcopy.engine.modules import (
     trains,
 )
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.redundant import chained, clone_of
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.source import CHAINED, TENSOR_OF, Class, Function
 from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -110,6 +114,12 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     """A call by its qualified name."""
     special = SPECIAL.get(name)
     args = Args(run, node)
+    if run.function.features & (TENSOR_OF | CHAINED) and name.startswith("torch."):
+        short = name[6:]
+        if short in COPYING or short in OTHERS:
+            made_from(run, node, short, args)
+        elif short == "clone" and len(args.nodes) == 1 and not args.keywords:
+            clone_of(run, node, args.values[0], args.nodes[0])
     if special is not None:
         return special(run, node, args)
     if name.startswith("torch."):
@@ -179,6 +189,14 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         one = _method_of_ref(run, node, ref, name, args, func)
         result = one if result is None else join_values(result, one)
     assert result is not None
+    if not isinstance(func.value, (ast.Name, ast.Attribute)):
+        chained(run, node, base, name, args)
+    if name == "new_tensor":
+        made_from(run, node, name, args)
+    elif name in ("repeat", "tile"):
+        repeated(run, node, base, args)
+    elif name in ("contiguous", "clone", "reshape", "flatten"):
+        materialised(run, node, base, name, result)
     return result
 
 
@@ -310,6 +328,8 @@ def _call_function(
 ) -> Value:
     """Apply the summary of a function of this file."""
     run.reading_arguments(function, args)
+    if function.features & (TENSOR_OF | CHAINED):
+        note_call(run, node, function, values, args.keywords)
     done = None if function.wrapped else run.module.run_of(function)
     if done is None:
         trains(run, node, function.name, args, receiver)

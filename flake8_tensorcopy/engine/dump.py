@@ -24,6 +24,14 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
+    "MovedThenDetached": ("receiver", "move"),
+    "TensorOfTensor": ("argument", "form"),
+    "RedundantClone": ("receiver", "form", "op"),
+    "RedundantCast": ("receiver", "first", "second"),
+    "RedundantRepeat": ("receiver", "call"),
+    "MaterialisedExpand": ("receiver", "op", "expand"),
+    "GrownInLoop": ("name", "op"),
+    "FreshArrayCopied": ("made",),
 }
 
 

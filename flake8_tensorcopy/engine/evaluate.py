@@ -264,6 +264,7 @@ def _subscript(run: Run, node: ast.Subscript) -> Value:
     value = subscript_of(run, node, base)
     if isinstance(node.value, ast.Call):
         run.narrowed_on_host(base, node.value, "indexed")
+        run.indexed(node, base, value)
     return value
 
 
@@ -422,6 +423,8 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
             continue
         run.use(left, left_node, role)
         run.use(right, one.right, role)
+        if isinstance(left_node, ast.Call) or isinstance(one.right, ast.Call):
+            run.expanded(one, [(left_node, left), (one.right, right)])
         left = arithmetic(run, one, operator(one.op), left, right)
         left_node = one
     return left

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
     element_of,
     evaluate,
 )
+from flake8_tensorcopy.engine.growth import grown_in_loop
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.outcomes import (
@@ -25,7 +26,7 @@ from flake8_tensorcopy.engine.outcomes import (
 )
 from flake8_tensorcopy.engine.refine import autograd_function, grad_mode, no_grad_decorated, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
-from flake8_tensorcopy.engine.source import STATE_DICT, Function, FunctionNode
+from flake8_tensorcopy.engine.source import COSTS, GROWN, STATE_DICT, Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
 from flake8_tensorcopy.engine.state import State, join, join_all
 from flake8_tensorcopy.engine.values import (
@@ -110,6 +111,7 @@ def _bind_parameters(run: Run, node: FunctionNode) -> None:
 def _inner_function(run: Run, node: FunctionNode) -> None:
     """A nested function, as a run of its own whose free names are unknown."""
     function = run.module.nested(node)
+    function.features |= run.function.features & COSTS
     inner = run.module.runs.get(function)
     if inner is None:
         inner = run.module.runs[function] = run_function(run.module, function)
@@ -246,6 +248,8 @@ def _loop(
     counted: int | None = None,
 ) -> None:
     """Run the body as often as `counted` says, or twice: what changes from one pass to the next shows then."""
+    if run.function.features & GROWN:
+        grown_in_loop(run, node)
     entry = run.now
     outer = run.loop
     depth = len(outer)

@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.callers import Passed
     from flake8_tensorcopy.engine.run import Run
 
 MAX_CALL_DEPTH = 5
@@ -36,6 +37,7 @@ class Module:
         self.train_calls = train_calls
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
+        self.passed: dict[Function, list[Passed]] = {}  # what calls pass to functions whose facts may ask for it
 
     # ----- runs of other functions
 

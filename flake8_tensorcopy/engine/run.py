@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import ops
@@ -11,6 +12,7 @@ from flake8_tensorcopy.engine.facts import (
     Fact,
     LeafRebound,
     PointerTest,
+    RedundantClone,
     StaleRead,
 )
 from flake8_tensorcopy.engine.parts import mixed
@@ -31,6 +33,7 @@ from flake8_tensorcopy.engine.values import (
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.callers import Ask
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.summaries import Summary
 
@@ -127,6 +130,8 @@ class Run:
         self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
+        self.asks: list[Ask] = []  # facts that wait for what the callers pass
+        self._parents: dict[ast.AST, ast.AST] = {}
         self._entry: dict[tuple[Obj, str, int], Value] = {}
         self._globals: dict[str, Value] = {}
         self._texts: dict[ast.AST, str] = {}
@@ -303,6 +308,27 @@ class Run:
 
         narrowed_on_host(self, value, node, used)
 
+    def indexed(self, node: ast.Subscript, base: Value, value: Value) -> None:
+        from flake8_tensorcopy.engine.redundant import indexed_clone
+
+        indexed_clone(self, node, base, value)
+
+    def expanded(self, node: ast.BinOp, sides: list[tuple[ast.expr, Value]]) -> None:
+        from flake8_tensorcopy.engine.expansion import expanded
+
+        expanded(self, node, sides)
+
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """What each node of the function stands in, in source order."""
+        if not self._parents:
+            pending: list[ast.AST] = [self.function.node]
+            while pending:
+                outer = pending.pop()
+                children = list(ast.iter_child_nodes(outer))
+                self._parents.update(dict.fromkeys(children, outer))
+                pending.extend(reversed(children))
+        return self._parents
+
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
         self._item_gradient_read(ref, node)
@@ -333,6 +359,12 @@ class Run:
     def evidence_of(self, ref: Ref, statement: ast.AST | None) -> int:
         """The same for a reference: the live values of a module are tensors."""
         return 3 if ref.kind == "tensor" else self.module.evidence(ref.obj, statement)
+
+    def cloned_and_detached(self, clone: ast.Call, graph: bool | None) -> None:
+        """`x.clone().detach()`: where that is said of a clone, no more is."""
+        known = self.facts.get((RedundantClone, clone))
+        if isinstance(known, RedundantClone) and graph is not False and self.now.grad is not False:
+            self.facts[(RedundantClone, clone)] = replace(known, detached=True)
 
     def copied_into(self, ref: Ref, source: Value) -> None:
         """`x.copy_(y)`: what was taken from x is written back."""

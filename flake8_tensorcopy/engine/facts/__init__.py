@@ -6,7 +6,18 @@ array-like indexing, 0 unknown.  The statement that the fact is about never coun
 """
 
 from flake8_tensorcopy.engine.facts.base import Fact
-from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
+from flake8_tensorcopy.engine.facts.costs import (
+    CloneDetach,
+    FreshArrayCopied,
+    GrownInLoop,
+    HostScalar,
+    MaterialisedExpand,
+    MovedThenDetached,
+    RedundantCast,
+    RedundantClone,
+    RedundantRepeat,
+    TensorOfTensor,
+)
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
 from flake8_tensorcopy.engine.facts.sharing import (
     AccumulatedItem,
@@ -25,14 +36,22 @@ __all__ = [
     "DeadRebinding",
     "DroppedResult",
     "Fact",
+    "FreshArrayCopied",
+    "GrownInLoop",
     "HostScalar",
     "JoinedWrite",
     "LeafRebound",
     "LostWrite",
+    "MaterialisedExpand",
+    "MovedThenDetached",
     "OverlappingWrite",
     "PointerTest",
     "ReboundData",
+    "RedundantCast",
+    "RedundantClone",
+    "RedundantRepeat",
     "SharedWrite",
     "StaleRead",
     "StaleSnapshot",
+    "TensorOfTensor",
 ]
