@@ -122,7 +122,10 @@ def settle_asked(module: Module, functions: list[Function], runs: dict[Function,
         asks = [ask for ask in run.asks if ask.mark in run.facts and type(run.facts[ask.mark]).__name__ in kinds]
         if not asks:
             continue
-        callers = [one for one in functions if function.name in one.calls and one is not function]
+        name = function.name
+        if function.cls is not None and name in ("__init__", "__call__", "forward"):
+            name = function.cls.name  # where an object is made, it is likely to be called, too
+        callers = [one for one in functions if name in one.calls and one is not function]
         for caller in callers[:MAX_CALLERS]:
             module.run_of(caller)
         for ask in asks:

@@ -351,6 +351,8 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
     kind = run.module.kind_of_class(cls)
     made = Obj(kind, "fresh", node, made=cls.name, cls=cls.name, data=cls)
     init = run.module.method(cls, "__init__")
+    if init is not None and init.features & (TENSOR_OF | CHAINED):
+        note_call(run, node, init, [UNKNOWN, *args.values], args.keywords)
     done = run.module.run_of(init) if init is not None and not init.wrapped else None
     if done is not None and not args.spread:
         for name, given, value in attributes_given(done, args):

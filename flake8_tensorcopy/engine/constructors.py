@@ -24,9 +24,14 @@ _KIND_TEST = re.compile(r"isinstance|is_tensor|\btype\(|hasattr|\.shape|\.dim\(|
 
 def made_from(run: Run, node: ast.Call, short: str, args: Args) -> None:
     """Look at what a constructor is given."""
-    if run.quiet or args.spread or not args.nodes:
+    if run.quiet or args.spread:
         return
-    given, value = args.nodes[0], args.values[0]
+    if args.nodes:
+        given, value = args.nodes[0], args.values[0]
+    elif "data" in args.keywords:
+        given, value = args.keywords["data"]
+    else:
+        return
     if short in COPYING and value.refs:
         _fresh_array(run, node, short, given, value, args)
     if any(_tests(arm, run.names_in(given)) for arm in run.now.arms):
@@ -114,15 +119,18 @@ def _fresh_array(run: Run, node: ast.Call, short: str, given: ast.expr, value: V
     if device is not None and not (isinstance(device[0], ast.Constant) and device[0].value == "cpu"):
         return
     sure = ref.kind == "array" and ref.obj.owner == "fresh" and makes_new_array(run, given)
-    match given:
-        case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute(), attr="astype"), args=[dtype, *_]) if (
-            ref.kind == "unknown" and not given.keywords
-        ):
-            # The method of an array, or of what pandas makes.
-            named = (is_imported(run, dtype) or "").startswith("numpy.")
-            if not named or "pandas" in run.names.imported.values():
-                return
-        case _ if not sure:
-            return
+    if not sure and not (ref.kind == "unknown" and _converted(run, given)):
+        return
     if short == "tensor":
         run.fact(FreshArrayCopied(site=node, constructor=run.text(node.func), made=run.short(given), sure=sure))
+
+
+def _converted(run: Run, node: ast.expr) -> bool:
+    """`x.astype(np.float32)`, perhaps with arithmetic: x is an array, unless pandas made it."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return _converted(run, left) or _converted(run, right)
+        case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute(), attr="astype"), args=[dtype], keywords=[]):
+            named = (is_imported(run, dtype) or "").startswith("numpy.")
+            return named and "pandas" not in run.names.imported.values()
+    return False

@@ -48,7 +48,7 @@ def repeated(run: Run, node: ast.Call, base: Value, args: Args) -> None:
         if using.written:
             return
     else:
-        known = ones_of(ref)
+        known = ones_of(run, ref)
         more = 0 if known.count is None else len(counts) - known.count
         if using.elementwise is None or not all(
             number(count) == 1 or place < more or known.has(place - more, len(counts) - more)
@@ -183,5 +183,5 @@ def _elementwise(run: Run, parent: ast.AST | None, node: ast.expr) -> bool:
             name = is_imported(run, parent.func)
             if name is not None:
                 return name.startswith("torch.") and name[6:] in _FUNCTIONS and len(parent.args) > 1
-            return attr in _METHODS and node in parent.args
+            return attr.removesuffix("_") in _METHODS and node in parent.args
     return False

@@ -110,13 +110,19 @@ def _bind_parameters(run: Run, node: FunctionNode) -> None:
 
 def _inner_function(run: Run, node: FunctionNode) -> None:
     """A nested function, as a run of its own whose free names are unknown."""
-    function = run.module.nested(node)
-    function.features |= run.function.features & COSTS
+    function = _nested(run, node)
     inner = run.module.runs.get(function)
     if inner is None:
         inner = run.module.runs[function] = run_function(run.module, function)
     for mark, fact in inner.facts.items():
         run.facts.setdefault(mark, fact)
+
+
+def _nested(run: Run, node: FunctionNode) -> Function:
+    """A function inside this one, whose features were collected with those of this one."""
+    function = run.module.nested(node)
+    function.features |= run.function.features & COSTS
+    return function
 
 
 def _block(run: Run, body: list[ast.stmt]) -> None:
@@ -467,7 +473,7 @@ def _delete(run: Run, node: ast.Delete) -> None:
 
 def _function(run: Run, node: FunctionNode) -> None:
     """A nested function: known by its node when it is called."""
-    function = run.module.nested(node)
+    function = _nested(run, node)
     run.now.bind(node.name, Value((Ref(Obj("function", "fresh", node, key=node.name, data=function)),)))
 
 

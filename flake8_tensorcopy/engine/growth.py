@@ -45,10 +45,11 @@ def _used(run: Run, loop: Loop, growth: ast.Assign) -> bool:
     for node in ast.walk(loop):
         match node:
             case ast.Assign(targets=[one]) if run.text(one) == text:
-                call = grows(node)
-                if call is not None or _starts(loop, growth, node):
-                    known.add(one)
-                known.update(() if call is None else _operands(run, call, text))
+                call, choice = grows(node), _starts(loop, growth, node)
+                if call is not None:
+                    known.update((one, *_operands(run, call, text)))
+                elif choice is not None:
+                    known.update((one, *ast.walk(choice.test)))
             case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
                 known.add(left)
     return any(
@@ -64,14 +65,14 @@ def _operands(run: Run, call: ast.Call, text: str) -> list[ast.AST]:
     return [item for parts in lists for item in parts if run.text(item) == text]
 
 
-def _starts(loop: Loop, growth: ast.Assign, other: ast.Assign) -> bool:
-    """Whether another binding is the first one: it stands on the other arm of an `if` around the growth."""
+def _starts(loop: Loop, growth: ast.Assign, other: ast.Assign) -> ast.If | None:
+    """The `if` that chooses between the growth and another binding, which then is the first one."""
     for node in ast.walk(loop):
         if isinstance(node, ast.If):
-            body, orelse = ({id(one) for part in side for one in ast.walk(part)} for side in (node.body, node.orelse))
-            if (id(growth) in body and id(other) in orelse) or (id(growth) in orelse and id(other) in body):
-                return True
-    return False
+            body, orelse = ({one for part in side for one in ast.walk(part)} for side in (node.body, node.orelse))
+            if (growth in body and other in orelse) or (growth in orelse and other in body):
+                return node
+    return None
 
 
 def _seen_by_methods(run: Run, loop: Loop, target: ast.Attribute) -> bool:

@@ -49,7 +49,11 @@ def _of_tensor(obj: Obj, depth: int) -> bool:
     if obj.kind != "unknown" or obj.refuted or obj.owner != "fresh" or not obj.source or depth > MAX_DEPTH:
         return False
     op = ops.method(obj.made)
-    known = obj.made in OPERATORS or obj.made == "index" or (op is not None and op.result == "fresh" and op.many == 1)
+    known = (
+        obj.made in OPERATORS
+        or obj.made in ("@", "index")
+        or (op is not None and op.result == "fresh" and op.many == 1)
+    )
     return known and _of_tensor(obj.source[0], depth + 1)
 
 

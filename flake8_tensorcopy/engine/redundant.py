@@ -12,9 +12,10 @@ from flake8_tensorcopy.engine.facts import MovedThenDetached, RedundantCast, Red
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.kinds import OPERATORS
 from flake8_tensorcopy.engine.operations import _target_dtype, dtype_of, on_graph
+from flake8_tensorcopy.engine.refine import grad_mode
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import receiver_of
-from flake8_tensorcopy.engine.values import DETACH, Obj, Ref, Value
+from flake8_tensorcopy.engine.source import called_name, receiver_of
+from flake8_tensorcopy.engine.values import DETACH, VIEW, Obj, Ref, Value
 
 CASTS = frozenset("float double half bfloat16 long int short byte char bool".split())
 MOVES = frozenset({"to", "cpu", "cuda", "type", *CASTS})
@@ -89,7 +90,7 @@ def _new_memory(run: Run, ref: Ref, inner: ast.expr) -> bool:
     if obj.node is not inner:
         return False
     if isinstance(inner, (ast.BinOp, ast.UnaryOp, ast.Compare)):
-        return obj.made in OPERATORS - {"**"}
+        return obj.made in (OPERATORS | {"@"}) - {"**"}
     if isinstance(inner, ast.Subscript):
         return obj.made == "index" and _evidence(run, obj.copied) >= 2 and _surely_copies(run, inner.slice)
     if not isinstance(inner, ast.Call):
@@ -102,11 +103,12 @@ def _new_memory(run: Run, ref: Ref, inner: ast.expr) -> bool:
     op = ops.method(obj.made) if name is None else ops.function(name)
     if op is None or op.form not in ("method", "function"):
         return False
-    if name is None and obj.kind != "tensor" and run.evidence(obj, None) < 2:
+    if name is None and (run.evidence(obj, None) < 2 or getattr(inner.func, "attr", "") != obj.made):
         return False
     if op.result == "maybe":
         return any(keyword.arg == "copy" for keyword in inner.keywords)
-    return op.result == "fresh" and op.many == 1 and not op.overlaps and (not op.saves_output or obj.graph is False)
+    single = op.many == 1 or (obj.made == "where" and len(inner.args) > 1)
+    return op.result == "fresh" and single and not op.overlaps and (not op.saves_output or obj.graph is False)
 
 
 def _surely_copies(run: Run, index: ast.expr) -> bool:
@@ -121,7 +123,7 @@ def _chooses(run: Run, item: ast.expr) -> bool:
         case ast.BinOp(op=operator):
             return isinstance(operator, (ast.BitAnd, ast.BitOr))
         case ast.Call():
-            op = ops.function(is_imported(run, item.func) or "")
+            op = ops.function(is_imported(run, item.func) or "") or ops.method(called_name(item))
             return op is not None and op.result == "fresh" and op.many == 1 and not op.zero_dim
         case ast.Name() | ast.Attribute():
             value = evaluate(run, item)
@@ -207,7 +209,8 @@ def _report(run: Run, node: ast.AST, receiver: ast.expr, form: str, op: str, obj
     run.fact(
         RedundantClone(site=node, receiver=run.short(receiver), form=form, op=op, detached=False, evidence=evidence)
     )
-    run.about[(RedundantClone, node)] = (obj, None)
+    if evidence < 3:
+        run.about[(RedundantClone, node)] = (obj, None)
 
 
 # ----- moves
@@ -229,12 +232,24 @@ def _moved_then_detached(run: Run, node: ast.Call, base: Value, inner: ast.expr)
                         site=node,
                         receiver=run.short(receiver),
                         move=call_text(run, move),
-                        graph=on_graph(ref),
+                        graph=False if _made_off_graph(run, ref.obj) else on_graph(ref),
                         recording=run.now.grad,
                     )
                 )
                 return
             at = receiver_of(at)
+
+
+def _made_off_graph(run: Run, obj: Obj) -> bool:
+    """Whether an unknown call made it under `torch.no_grad()`, though it is moved outside."""
+    parents = run.parents()
+    at = parents.get(obj.node) if obj.node is not None and obj.made == "call" else None
+    while at is not None:
+        if isinstance(at, (ast.With, ast.AsyncWith)):
+            if any(grad_mode(run, item.context_expr) == "off" for item in at.items):
+                return True
+        at = parents.get(at)
+    return False
 
 
 # ----- casts
@@ -261,8 +276,9 @@ def _cast_twice(run: Run, node: ast.Call, base: Value, name: str, args: Args, in
         return
     obj = source.obj
     evidence = run.evidence_of(source, None)
-    # Operators and methods give no module; an argument may be one.
-    if obj.owner == "fresh" and obj.made in OPERATORS:
+    # Operators, methods and views give no module; an argument may be one.
+    computed = obj.owner == "fresh" and (obj.made in OPERATORS or ops.method(obj.made) is not None)
+    if not obj.refuted and (computed or any(link.kind == VIEW for link in source.chain)):
         evidence = max(evidence, 1)
     bare = obj.owner in ("argument", "item") and all(link.op == "=" for link in source.chain)
     run.fact(
@@ -276,7 +292,8 @@ def _cast_twice(run: Run, node: ast.Call, base: Value, name: str, args: Args, in
             bare=bare,
         )
     )
-    run.about[(RedundantCast, node)] = (obj, None)
+    if evidence < 3:
+        run.about[(RedundantCast, node)] = (obj, None)
     found = argument_of(obj)
     if found is not None and found[0].kind == "unknown" and not found[1]:
         run.asks.append(Ask((RedundantCast, node), found[0].key, {"tensor": ""}))

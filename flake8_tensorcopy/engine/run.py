@@ -360,10 +360,10 @@ class Run:
         """The same for a reference: the live values of a module are tensors."""
         return 3 if ref.kind == "tensor" else self.module.evidence(ref.obj, statement)
 
-    def cloned_and_detached(self, clone: ast.Call, graph: bool | None) -> None:
-        """`x.clone().detach()`: where that is said of a clone, no more is."""
+    def cloned_and_detached(self, clone: ast.Call) -> None:
+        """`x.clone().detach()`: the order is what there is to say of it."""
         known = self.facts.get((RedundantClone, clone))
-        if isinstance(known, RedundantClone) and graph is not False and self.now.grad is not False:
+        if isinstance(known, RedundantClone):
             self.facts[(RedundantClone, clone)] = replace(known, detached=True)
 
     def copied_into(self, ref: Ref, source: Value) -> None:

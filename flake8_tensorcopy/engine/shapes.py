@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, Ref
 
 MAX_DIMS = 12
@@ -44,10 +46,17 @@ class Ones:
         self.count = None if self.count is None else self.count + 1
 
 
-def ones_of(ref: Ref) -> Ones:
+def ones_of(run: Run, ref: Ref) -> Ones:
     """The dimensions of size 1 of what a reference holds, as far as its derivation shows."""
-    ones = _made(ref.obj.node)
-    for link in ref.chain:
+    made, chain = ref.obj.node, ref.chain
+    owner = ref.obj.parent.data if ref.obj.parent is not None else None
+    if ref.obj.owner == "attribute" and isinstance(owner, Class):
+        # What `__init__` put there, if no other method does.
+        held = run.module.table(owner).get(ref.obj.slot)
+        if held is not None and len(held.refs) == 1 and owner.assigns.get(ref.obj.slot[1:], set()) <= {"__init__"}:
+            made, chain = held.refs[0].obj.node, (*held.refs[0].chain, *chain)
+    ones = _made(made)
+    for link in chain:
         node = link.node
         if link.op == "unsqueeze" and isinstance(node, ast.Call):
             position = number(node.args[-1]) if node.args else None
@@ -59,7 +68,7 @@ def ones_of(ref: Ref) -> Ones:
             _index(ones, node.slice)
         elif isinstance(node, ast.Call) and link.op in _SIZES:
             ones = _made(node)
-        elif link.kind not in (ALIAS, DETACH) and link.op not in _KEEPS:
+        elif link.kind not in (ALIAS, DETACH) and link.op not in _KEEPS and link.op != "Parameter":
             ones = Ones()
     return ones
 

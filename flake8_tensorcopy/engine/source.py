@@ -251,7 +251,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         features |= INPLACE_MODULE  # `nn.ReLU(True)`
                     elif (op := ops.function("torch.nn.functional." + called)) is not None and op.inplace_flag:
                         features |= WRITE  # `F.relu(x, True)`
-                if called in _CONSTRUCTORS and node.args and not isinstance(node.args[0], ast.Constant):
+                if called in _CONSTRUCTORS and (node.keywords if not node.args else not _literal(node.args[0])):
                     features |= TENSOR_OF
                 elif called in _CHAINED and chained(node, called):
                     features |= CHAINED
@@ -370,6 +370,13 @@ _PASSES = frozenset(
 _JOINS = frozenset("cat concat concatenate hstack vstack dstack column_stack row_stack".split())
 
 
+def _literal(node: ast.expr) -> bool:
+    """A number, or a list of numbers."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return all(isinstance(item, ast.Constant) for item in node.elts)
+    return isinstance(node, ast.Constant)
+
+
 def called_name(node: ast.expr) -> str:
     """The last part of what a call calls; nothing if it is no call."""
     if not isinstance(node, ast.Call):
@@ -378,7 +385,9 @@ def called_name(node: ast.expr) -> str:
 
 
 def receiver_of(node: ast.expr) -> ast.expr:
-    """What a method is called on; the expression itself if it calls none."""
+    """What a method is called on, or what is indexed; the expression itself if it is neither."""
+    if isinstance(node, ast.Subscript):
+        return node.value
     return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
 
 

@@ -61,7 +61,7 @@ class RedundantClone(Fact):
     receiver: str
     form: str
     op: str  # the other copy
-    detached: bool  # `detach()` follows on the graph, which is a cost of its own
+    detached: bool  # `detach()` follows, in an order with a cost of its own
     evidence: int
 
 
