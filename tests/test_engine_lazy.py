@@ -187,7 +187,10 @@ def test_only_a_fact_that_asks_has_the_callers_run(ran: Counter[str]) -> None:
     assert ran == {"copied": 1, "caller": 1}
     assert [fact.form for fact in part.facts] == ["tensor"]  # type: ignore[attr-defined]
     ran.clear()
-    analyse(ast.parse(functions(ASKING.replace("copied(value)", "copied(value: list[float])"))), frozenset({"RedundantClone"}))
+    analyse(
+        ast.parse(functions(ASKING.replace("copied(value)", "copied(value: list[float])"))),
+        frozenset({"RedundantClone"}),
+    )
     assert ran == {}
 
 

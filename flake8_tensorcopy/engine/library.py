@@ -51,6 +51,11 @@ _NOT_TRAIN = re.compile(
 )
 _OPTIMIZER = re.compile(r"(^|[._])(opt|optim|optimi[sz]er|optimi[sz]ers)\d*($|[._\[])|_(opt|optim|optimizer)\d*$")
 _LOADER = re.compile(r"(^|[._])(data_?)?loader($|[._\d])|Loader\(", re.IGNORECASE)
+_MODULE = re.compile(
+    r"(^|[._])(model|module|net|network|encoder|decoder|backbone|head|layer|block|policy|actor|critic|unet|vae|"
+    r"transformer|generator|discriminator)s?\d*$",
+    re.IGNORECASE,
+)
 _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
 
@@ -65,6 +70,11 @@ def says_training(name: str, more: frozenset[str]) -> bool:
 def says_optimizer(text: str) -> bool:
     """Whether an expression names an optimizer."""
     return bool(_OPTIMIZER.search(text))
+
+
+def says_module(text: str) -> bool:
+    """Whether an expression names a module: `model`, `self.net`."""
+    return bool(_MODULE.search(text))
 
 
 def says_loader(text: str) -> bool:

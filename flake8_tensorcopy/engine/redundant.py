@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.callers import Ask, argument_of
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
@@ -280,7 +280,8 @@ def _cast_twice(run: Run, node: ast.Call, base: Value, name: str, args: Args, in
     computed = obj.owner == "fresh" and (obj.made in OPERATORS or ops.method(obj.made) is not None)
     if not obj.refuted and (computed or any(link.kind == VIEW for link in source.chain)):
         evidence = max(evidence, 1)
-    bare = obj.owner in ("argument", "item") and all(link.op == "=" for link in source.chain)
+    plain = obj.owner in ("argument", "item") and all(link.op == "=" for link in source.chain)
+    bare = plain and not library.says_module(run.text(receiver_of(inner)))
     run.fact(
         RedundantCast(
             site=node,
