@@ -7,8 +7,8 @@ Reports a `clone()` that is the second copy in one chain: of a value that the sa
 
 ## Why it is a bug
 
-The memory of the first copy is held until the second one is made, and nothing else ever sees it: the peak is higher by
-one copy. Before a move, and beside `contiguous()`, this is so wherever the other call copies too, which depends on the
+The memory of the first copy is held until the second one is made, and nothing else ever sees it: at that moment one
+copy more is held. Before a move, and beside `contiguous()`, this is so wherever the other call copies too, which depends on the
 device, the dtype and the layout; the one call with `copy=True`, or `memory_format=`, always makes exactly one.
 
 ## Example
@@ -39,7 +39,8 @@ None yet: drop `clone()`; write `x.to(device, copy=True)`; write `x.clone(memory
 
 Silent for a clone of a name, an argument, an attribute, a view or a slice, and for `x.detach().cpu().clone()`: on the
 CPU that clone is the only copy. Silent too for a clone of what backward keeps (`torch.exp(x).clone()`, `a ** b`), of a
-leaf (`torch.ones(3, requires_grad=True).clone()`), and where a move is proven to change nothing.
+leaf (`torch.ones(3, requires_grad=True).clone()`), where a move is proven to change nothing, and where `detach()`
+follows, of which TSC601 speaks.
 
 Only with preview: a clone of arithmetic on values of which nothing else is known.
 

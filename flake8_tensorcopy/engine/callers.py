@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_CALLERS = 8
 MAX_STEPS = 6
+MAX_ITEMS = 60
 
 
 class Ask(NamedTuple):
@@ -77,6 +78,8 @@ def kind_of_items(run: Run, value: Value, depth: int = 0) -> str:
         return {"tensor": "tensors", "array": "arrays"}.get(made.kind, "")
     if _holds_numbers(run, obj):
         return ""
+    if len(run.now.fields(obj)) > MAX_ITEMS:
+        return ""
     found = set()
     for slot, held in run.now.fields(obj).items():
         if slot[0] != "[" or not held.refs:
@@ -92,12 +95,15 @@ def kind_of_items(run: Run, value: Value, depth: int = 0) -> str:
 
 def _holds_numbers(run: Run, obj: Obj) -> bool:
     """Whether something that is no tensor is appended, too: beside tensors the state keeps no numbers."""
-    for node in run.parents() if obj.key else ():
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given]) if name == obj.key:
-                if isinstance(given, (ast.Constant, ast.UnaryOp)) or called_name(given) in ("float", "int", "item"):
-                    return True
-    return False
+    if run.mixed_lists is None:
+        run.mixed_lists = set()
+        for node in run.parents():
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given]):
+                    number = isinstance(given, (ast.Constant, ast.UnaryOp))
+                    if number or called_name(given) in ("float", "int", "item"):
+                        run.mixed_lists.add(name)
+    return obj.key in run.mixed_lists
 
 
 def argument_of(obj: Obj) -> tuple[Obj, bool, bool] | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
+from itertools import islice
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine.arguments import Args
@@ -21,6 +23,7 @@ _FUNCTIONS = frozenset(
 )
 # Of these a tensor is the receiver, too.
 _METHODS = _FUNCTIONS | {"type_as"}
+MAX_READS = 20
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -155,9 +158,15 @@ def _named(run: Run, binding: ast.Assign, name: str, parents: dict[ast.AST, ast.
         loop = parents.get(loop)
     start = binding.end_lineno or binding.lineno
     inside = set(ast.walk(loop)) if loop is not None else set()
-    reads, written = [], False
-    for node, parent in parents.items():
-        if isinstance(node, ast.Name) and node.id == name and (node.lineno > start or node in inside):
+    reads: list[tuple[ast.expr, ast.AST]] = []
+    written = False
+    mentions = run.mentions(name)
+    first = 0 if inside else bisect_right(mentions, start, key=lambda node: node.lineno)
+    for node in islice(mentions, first, None):
+        if written or len(reads) > MAX_READS:
+            return Using(None, True)
+        if node.lineno > start or node in inside:
+            parent = parents[node]
             match parent:
                 case ast.AugAssign(target=target) if target is node:
                     written = True

@@ -254,7 +254,7 @@ def _loop(
     counted: int | None = None,
 ) -> None:
     """Run the body as often as `counted` says, or twice: what changes from one pass to the next shows then."""
-    if run.function.features & GROWN:
+    if run.function.features & GROWN and max(run.loop, default=1) == 1:
         grown_in_loop(run, node)
     entry = run.now
     outer = run.loop

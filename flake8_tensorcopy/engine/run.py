@@ -131,7 +131,9 @@ class Run:
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
         self.asks: list[Ask] = []  # facts that wait for what the callers pass
+        self.mixed_lists: set[str] | None = None  # names of lists that numbers are appended to, once asked for
         self._parents: dict[ast.AST, ast.AST] = {}
+        self._mentions: dict[str, list[ast.Name]] = {}
         self._entry: dict[tuple[Obj, str, int], Value] = {}
         self._globals: dict[str, Value] = {}
         self._texts: dict[ast.AST, str] = {}
@@ -328,6 +330,16 @@ class Run:
                 self._parents.update(dict.fromkeys(children, outer))
                 pending.extend(reversed(children))
         return self._parents
+
+    def mentions(self, name: str) -> list[ast.Name]:
+        """Where the function reads or binds a name, in source order."""
+        if not self._mentions:
+            for node in self.parents():
+                if isinstance(node, ast.Name):
+                    self._mentions.setdefault(node.id, []).append(node)
+            for found in self._mentions.values():
+                found.sort(key=lambda node: (node.lineno, node.col_offset))
+        return self._mentions.get(name, [])
 
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
