@@ -8,8 +8,9 @@ Reports a `clone()` that is the second copy in one chain: of a value that the sa
 ## Why it is a bug
 
 The memory of the first copy is held until the second one is made, and nothing else ever sees it: at that moment one
-copy more is held. Before a move, and beside `contiguous()`, this is so wherever the other call copies too, which depends on the
-device, the dtype and the layout; the one call with `copy=True`, or `memory_format=`, always makes exactly one.
+copy more is held. Before a move, and beside `contiguous()`, this is so wherever the other call copies too, which
+depends on the device, the dtype and the layout; the one call with `copy=True`, or `memory_format=`, always makes
+exactly one.
 
 ## Example
 
@@ -42,7 +43,8 @@ CPU that clone is the only copy. Silent too for a clone of what backward keeps (
 leaf (`torch.ones(3, requires_grad=True).clone()`), where a move is proven to change nothing, and where `detach()`
 follows, of which TSC601 speaks.
 
-Only with preview: a clone of arithmetic on values of which nothing else is known.
+Only with preview: a clone of arithmetic on values, and a clone before a move of an argument, of which nothing else is
+known.
 
 ## References
 
@@ -74,11 +76,12 @@ def check(facts: list[RedundantClone], region: Region) -> Iterator[Finding]:
                     "copies it once more; drop `clone()`"
                 )
                 preview = fact.evidence < 1
-            case "moved" if fact.evidence >= 2:
+            case "moved" if fact.evidence >= 2 or fact.bare:
                 message = (
                     f"one extra copy of `{fact.receiver}` wherever `{fact.op}` copies too: `to(.., copy=True)` copies "
                     f"once, `clone().{fact.op}` twice"
                 )
+                preview = fact.evidence < 2
             case "contiguous":
                 message = (
                     f"one extra copy of `{fact.receiver}` where it is not contiguous: "

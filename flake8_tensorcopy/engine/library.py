@@ -56,6 +56,7 @@ _MODULE = re.compile(
     r"transformer|generator|discriminator)s?\d*$",
     re.IGNORECASE,
 )
+_CONTAINER = re.compile(r"(^|[._])(data|batch|graph|sample|spec|state|td|tensordict|inputs|boxes|instances)e?s?\d*$")
 _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
 
@@ -75,6 +76,11 @@ def says_optimizer(text: str) -> bool:
 def says_module(text: str) -> bool:
     """Whether an expression names a module: `model`, `self.net`."""
     return bool(_MODULE.search(text))
+
+
+def says_container(text: str) -> bool:
+    """Whether an expression names what may hold several tensors: `data`, `batch`, `self.graph`."""
+    return bool(_CONTAINER.search(text))
 
 
 def says_loader(text: str) -> bool:

@@ -8,7 +8,7 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.callers import Ask, argument_of
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
-from flake8_tensorcopy.engine.facts import MovedThenDetached, RedundantCast, RedundantClone
+from flake8_tensorcopy.engine.facts import Fact, MovedThenDetached, RedundantCast, RedundantClone
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.kinds import OPERATORS
 from flake8_tensorcopy.engine.operations import _target_dtype, dtype_of, on_graph
@@ -74,8 +74,8 @@ def clone_of(run: Run, node: ast.Call, base: Value, inner: ast.expr) -> None:
             _report(run, node, receiver_of(inner), "contiguous", "contiguous", ref.obj, 2)
         return
     if _new_memory(run, ref, inner):
-        evidence = run.evidence(ref.obj, None)
-        _report(run, node, inner, "fresh", ref.obj.made, ref.obj, evidence)
+        _report(run, node, inner, "fresh", ref.obj.made, ref.obj, run.evidence(ref.obj, None))
+        _ask(run, RedundantClone, node, ref.obj)
 
 
 def _new_memory(run: Run, ref: Ref, inner: ast.expr) -> bool:
@@ -172,10 +172,9 @@ def _moved_clone(run: Run, node: ast.Call, base: Value, name: str, args: Args, i
     if target and target == dtype_of(source) and (name in CASTS or len(args.nodes) + len(args.keywords) == 1):
         return
     operand = cloned_operand(inner)
-    _report(run, node, operand, "moved", name, source.obj, _evidence(run, source))
-    found = argument_of(source.obj)
-    if found is not None and found[0].kind == "unknown" and not found[1]:
-        run.asks.append(Ask((RedundantClone, node), found[0].key, {"tensor": ""}))
+    bare = source.obj.owner == "argument" and not library.says_container(run.text(operand))
+    _report(run, node, operand, "moved", name, source.obj, _evidence(run, source), bare)
+    _ask(run, RedundantClone, node, source.obj)
 
 
 def _stays(run: Run, args: Args, clone: ast.expr) -> bool:
@@ -203,14 +202,31 @@ def indexed_clone(run: Run, node: ast.Subscript, base: Value, value: Value) -> N
         _report(run, node.value, cloned_operand(node.value), "indexed", "[..]", source.obj, _evidence(run, source))
 
 
-def _report(run: Run, node: ast.AST, receiver: ast.expr, form: str, op: str, obj: Obj, evidence: int) -> None:
+def _report(
+    run: Run, node: ast.AST, receiver: ast.expr, form: str, op: str, obj: Obj, evidence: int, bare: bool = False
+) -> None:
     if evidence < 3 and any(name.startswith("tensordict") for name in run.names.imported.values()):
         return  # its containers of tensors have the same methods
     run.fact(
-        RedundantClone(site=node, receiver=run.short(receiver), form=form, op=op, detached=False, evidence=evidence)
+        RedundantClone(
+            site=node,
+            receiver=run.short(receiver),
+            form=form,
+            op=op,
+            detached=False,
+            bare=bare,
+            evidence=evidence,
+        )
     )
     if evidence < 3:
         run.about[(RedundantClone, node)] = (obj, None)
+
+
+def _ask(run: Run, kind: type[Fact], node: ast.AST, obj: Obj) -> None:
+    """The calls in this file may say that what came in as an argument is a tensor."""
+    found = argument_of(obj)
+    if found is not None and found[0].kind == "unknown" and not found[1]:
+        run.asks.append(Ask((kind, node), found[0].key, {"tensor": ""}))
 
 
 # ----- moves
@@ -295,9 +311,7 @@ def _cast_twice(run: Run, node: ast.Call, base: Value, name: str, args: Args, in
     )
     if evidence < 3:
         run.about[(RedundantCast, node)] = (obj, None)
-    found = argument_of(obj)
-    if found is not None and found[0].kind == "unknown" and not found[1]:
-        run.asks.append(Ask((RedundantCast, node), found[0].key, {"tensor": ""}))
+    _ask(run, RedundantCast, node, obj)
 
 
 def _reads_exactly(first: str, second: str) -> bool:
