@@ -44,7 +44,7 @@ leaf (`torch.ones(3, requires_grad=True).clone()`), where a move is proven to ch
 follows, of which TSC601 speaks.
 
 Only with preview: a clone of arithmetic on values, and a clone before a move of an argument, of which nothing else is
-known.
+known; and a clone before `cpu()`, since for a model on the CPU it is the only copy.
 
 ## References
 
@@ -81,7 +81,7 @@ def check(facts: list[RedundantClone], region: Region) -> Iterator[Finding]:
                     f"one extra copy of `{fact.receiver}` wherever `{fact.op}` copies too: `to(.., copy=True)` copies "
                     f"once, `clone().{fact.op}` twice"
                 )
-                preview = fact.evidence < 2
+                preview = fact.evidence < 2 or fact.host
             case "contiguous":
                 message = (
                     f"one extra copy of `{fact.receiver}` where it is not contiguous: "

@@ -42,7 +42,7 @@ def chained(run: Run, node: ast.Call, base: Value, name: str, args: Args) -> Non
     if name == "clone" and not args.nodes and not args.keywords:
         clone_of(run, node, base, inner)
     elif name == "contiguous" and not args.nodes and not args.keywords:
-        if _clone_of_what(base, inner) is not None:
+        if _clone_of_what(run, base, inner) is not None:
             _report(run, node, receiver_of(inner), "contiguous", "contiguous", base.refs[0].obj, 2)
     elif name == "detach":
         _moved_then_detached(run, node, base, inner)
@@ -140,14 +140,17 @@ def _evidence(run: Run, ref: Ref | None) -> int:
     return 0 if ref is None else run.evidence_of(ref, None)
 
 
-def _clone_of_what(base: Value, inner: ast.expr) -> Ref | None:
-    """What `x.clone()` or `torch.clone(x)`, which has no other argument, copies."""
-    if len(base.refs) != 1 or not isinstance(inner, ast.Call) or inner.keywords:
+def _clone_of_what(run: Run, base: Value, inner: ast.expr) -> Ref | None:
+    """What `x.clone()` or `torch.clone(x)`, which has no other argument, copies; of several the least known."""
+    if not isinstance(inner, ast.Call) or inner.keywords:
         return None
-    ref = base.refs[0]
-    if ref.chain or ref.place is not None or ref.obj.made != "clone" or ref.obj.node is not inner:
-        return None
-    return ref.obj.copied
+    copied = [
+        ref.obj.copied
+        for ref in base.refs
+        if not ref.chain and ref.place is None and ref.obj.made == "clone" and ref.obj.node is inner
+    ]
+    known = [ref for ref in copied if ref is not None]
+    return min(known, key=lambda ref: _evidence(run, ref)) if known and len(known) == len(base.refs) else None
 
 
 def cloned_operand(node: ast.expr) -> ast.expr:
@@ -159,7 +162,7 @@ def cloned_operand(node: ast.expr) -> ast.expr:
 
 def _moved_clone(run: Run, node: ast.Call, base: Value, name: str, args: Args, inner: ast.expr) -> None:
     """`x.clone().to(device)`: `to(device, copy=True)` copies once, whether it moves or not."""
-    source = _clone_of_what(base, inner)
+    source = _clone_of_what(run, base, inner)
     if source is None or source.kind not in ("tensor", "unknown") or (RedundantClone, inner) in run.facts:
         return
     if (
@@ -175,6 +178,16 @@ def _moved_clone(run: Run, node: ast.Call, base: Value, name: str, args: Args, i
     bare = source.obj.owner == "argument" and not library.says_container(run.text(operand))
     _report(run, node, operand, "moved", name, source.obj, _evidence(run, source), bare)
     _ask(run, RedundantClone, node, source.obj)
+
+
+def _to_host(node: ast.AST) -> bool:
+    """`cpu()`, `to("cpu")`."""
+    if not isinstance(node, ast.Call):
+        return False
+    given = [
+        item.value for item in (*node.args, *(one.value for one in node.keywords)) if isinstance(item, ast.Constant)
+    ]
+    return called_name(node) == "cpu" or "cpu" in given
 
 
 def _stays(run: Run, args: Args, clone: ast.expr) -> bool:
@@ -195,7 +208,7 @@ def _stays(run: Run, args: Args, clone: ast.expr) -> bool:
 
 def indexed_clone(run: Run, node: ast.Subscript, base: Value, value: Value) -> None:
     """`x.clone()[mask]`: the index copies what it names anyway."""
-    source = _clone_of_what(base, node.value)
+    source = _clone_of_what(run, base, node.value)
     if source is None or value.obj is None or value.obj.made != "index" or value.obj.node is not node:
         return
     if _evidence(run, source) >= 2 and not run.quiet:
@@ -214,6 +227,7 @@ def _report(
             form=form,
             op=op,
             detached=False,
+            host=form == "moved" and _to_host(node),
             bare=bare,
             evidence=evidence,
         )

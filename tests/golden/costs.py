@@ -89,7 +89,7 @@ def clone_moved_to_where_it_is(x: torch.Tensor):
 
 
 def _moved(x):
-    return x.clone().cpu()  # fact: RedundantClone receiver=x form=moved op=cpu | evidence=3
+    return x.clone().cpu()  # fact: RedundantClone receiver=x form=moved op=cpu | host evidence=3
 
 
 def moves_a_tensor():

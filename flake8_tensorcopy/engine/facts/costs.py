@@ -62,6 +62,7 @@ class RedundantClone(Fact):
     form: str
     op: str  # the other copy
     detached: bool  # `detach()` follows, in an order with a cost of its own
+    host: bool  # before a move: to the CPU, where it may be
     bare: bool  # before a move: an argument, whose name does not say that it holds more than a tensor
     evidence: int
 
