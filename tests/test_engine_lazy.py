@@ -81,6 +81,13 @@ NOT_ENOUGH = {
     "default without a write": ("SharedDefault", "def f(x, y=torch.ones(3)):\n    return x + y"),
     "write without a default": ("SharedDefault", "def f(x, y=3):\n    x.add_(y)\n    return x"),
     "nothing handed out": ("HandedOut", "def f(x):\n    x.add_(1)\n    return x + 1"),
+    "clone of a name": ("RedundantClone", "def f(x):\n    return x.clone() + x[0].float()"),
+    "clone of a view": ("RedundantClone", "def f(x):\n    return x.view(-1).clone() + x.detach().clone()"),
+    "one cast": ("RedundantCast", "def f(x):\n    return x.view(-1).float()"),
+    "detach before the move": ("MovedThenDetached", "def f(x):\n    return x.detach().cpu()"),
+    "tensor of numbers": ("TensorOfTensor", "def f():\n    return torch.tensor([1, 2]), torch.tensor(3.0)"),
+    "no repeat": ("RedundantRepeat", "def f(x):\n    return x.expand(2, -1)"),
+    "joined once": ("GrownInLoop", "def f(xs):\n    for x in xs:\n        y = torch.cat([x, x])\n    return y"),
     "loop variable only read": ("DeadRebinding", "def f(xs):\n    for x in xs:\n        y = x + 1\n    return y"),
 }
 ENOUGH = {
@@ -97,6 +104,17 @@ ENOUGH = {
         "def f(x, n):\n    a = []\n    for _ in n:\n        x += 1\n        a.append(x)",
     ),
     "hook": ("HandedOut", "def f(m, g):\n    m[0].register_forward_hook(g)"),
+    "clone of a sum": ("RedundantClone", "def f(x):\n    return (x + 1).clone()"),
+    "clone of a detached sum": ("RedundantClone", "def f(x):\n    return (x + 1).detach().clone()"),
+    "clone before an index": ("RedundantClone", "def f(x):\n    return x.clone()[x > 0]"),
+    "clone before a move": ("RedundantClone", "def f(x):\n    return x.clone().cpu()"),
+    "two casts": ("RedundantCast", "def f(x):\n    return x.float().half()"),
+    "move and detach": ("MovedThenDetached", "def f(x):\n    return x.cpu()[0].detach()"),
+    "tensor of a name": ("TensorOfTensor", "def f(x):\n    return torch.tensor(x)"),
+    "array in a call": ("FreshArrayCopied", "def f(x):\n    return torch.tensor(x * 2)"),
+    "repeat": ("RedundantRepeat", "def f(x):\n    return x.repeat(2, 1)"),
+    "expand": ("MaterialisedExpand", "def f(x):\n    return x.expand(2, -1).clone() + 1"),
+    "grown": ("GrownInLoop", "def f(xs, y):\n    for x in xs:\n        y = torch.cat([y, x])\n    return y"),
     "loop variable rebound": ("DeadRebinding", "def f(xs):\n    for x in xs:\n        x = x + 1"),
 }
 
@@ -158,6 +176,32 @@ def test_a_method_may_have_its_trigger_in_init(ran: Counter[str]) -> None:
     assert ran["forward"] == 0
     analyse(ast.parse(text.format("inplace=True")), frozenset({"StaleRead"}))
     assert ran["forward"] == 1
+
+
+ASKING = """\
+def copied(value):
+    return torch.tensor(value)
+
+
+def caller(x: torch.Tensor) -> torch.Tensor:
+    return copied(x * 2)
+
+
+def other(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+"""
+
+
+def test_only_a_fact_that_asks_has_the_callers_run(ran: Counter[str]) -> None:
+    (part,) = analyse(ast.parse(functions(ASKING)), frozenset({"TensorOfTensor"})).regions
+    assert ran == {"copied": 1, "caller": 1}
+    assert [fact.form for fact in part.facts] == ["tensor"]  # type: ignore[attr-defined]
+    ran.clear()
+    analyse(
+        ast.parse(functions(ASKING.replace("copied(value)", "copied(value: list[float])"))),
+        frozenset({"RedundantClone"}),
+    )
+    assert ran == {}
 
 
 # Units are not parsed.

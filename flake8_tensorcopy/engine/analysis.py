@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine import aliases, generators, snapshots
+from flake8_tensorcopy.engine.callers import settle_asked
 from flake8_tensorcopy.engine.classes import holds_tensors
 from flake8_tensorcopy.engine.defaults import class_tensors
-from flake8_tensorcopy.engine.facts import Fact, HandedOut, MutatedArgument
+from flake8_tensorcopy.engine.facts import Fact, GraphCut, HandedOut, MutatedArgument, TensorOfTensor
 from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
 from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
@@ -18,11 +19,13 @@ from flake8_tensorcopy.engine.mutated import function_at, mutated_items
 from flake8_tensorcopy.engine.registration import unregistered
 from flake8_tensorcopy.engine.repeated import repeats_on_self
 from flake8_tensorcopy.engine.replicas import lost_on_replicas
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
     BACKWARD,
     CALLS_WRITER,
+    CHAINED,
     CLONE,
     DATA_PTR,
     DEFAULT,
@@ -30,6 +33,7 @@ from flake8_tensorcopy.engine.source import (
     DROPPED,
     EXPAND,
     GRAD,
+    GROWN,
     HANDS_OUT,
     HOOK,
     HOST,
@@ -50,6 +54,7 @@ from flake8_tensorcopy.engine.source import (
     RATIO,
     REBUILT,
     REPEAT,
+    REPEATED,
     REPLACED,
     REQUIRES_GRAD,
     SELF_COPY,
@@ -57,6 +62,7 @@ from flake8_tensorcopy.engine.source import (
     STATE_DICT,
     STORAGE,
     SWAP,
+    TENSOR_OF,
     TO_ARRAY,
     UNWRAP,
     WRAP,
@@ -121,6 +127,14 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "ReplicaState": (),
     "ReplacedParameter": (OPTIMIZER | PLACED,),
     "MovedLeaf": (LEAF | GRAD, LEAF | OPTIMIZER),
+    "MovedThenDetached": (CHAINED | DETACH | HOST,),
+    "TensorOfTensor": (TENSOR_OF,),
+    "FreshArrayCopied": (TENSOR_OF,),
+    "RedundantClone": (CHAINED | CLONE,),
+    "RedundantCast": (CHAINED,),
+    "RedundantRepeat": (REPEATED,),
+    "MaterialisedExpand": (EXPAND,),
+    "GrownInLoop": (GROWN,),
 }
 
 
@@ -188,6 +202,7 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)
     regions: dict[Function, list[Fact]] = {}
+    runs: dict[Function, Run] = {}
     for function in found.all:
         features = function.features | (inherited.get(function.cls, 0) if function.cls is not None else 0)
         if not any(features & need == need for need in wanted):
@@ -198,6 +213,9 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
         run = module.run_of(function)
         if run is None:
             continue
+        runs[function] = run
+    settle_asked(module, found.all, runs, kinds)
+    for function, run in runs.items():
         regions[function] = [fact for fact in run.facts.values() if type(fact).__name__ in kinds]
     for judge in _JUDGES:
         if kinds.isdisjoint(judge.kinds):
@@ -217,11 +235,17 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
     _bring_home(module, regions)
     for function in found.all:
         settled = (known_by_calls(module, function, fact) for fact in regions.get(function, ()))
-        facts = [fact for fact in settled if fact is not None]
+        facts = _said_once([fact for fact in settled if fact is not None])
         if facts:
             facts.sort(key=lambda fact: (fact.site.lineno, fact.site.col_offset))  # type: ignore[attr-defined]
             result.regions.append(RegionFacts(function.node, facts))
     return result
+
+
+def _said_once(facts: list[Fact]) -> list[Fact]:
+    """Without the cost of a copy that is wrong anyhow, since it ends the graph."""
+    cut = {fact.site for fact in facts if isinstance(fact, GraphCut)}
+    return [fact for fact in facts if not (isinstance(fact, TensorOfTensor) and fact.site in cut)] if cut else facts
 
 
 def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:

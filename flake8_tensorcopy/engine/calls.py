@@ -9,6 +9,8 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import module_used
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.backward import backward_through, carried_back, note_call
+from flake8_tensorcopy.engine.callers import note_passed
+from flake8_tensorcopy.engine.constructors import COPYING, OTHERS, made_from
 from flake8_tensorcopy.engine.containers import container_method, shallow_copy
 from flake8_tensorcopy.engine.copied_graph import called, called_inside
 from flake8_tensorcopy.engine.cuts import constructed
@@ -18,6 +20,7 @@ from flake8_tensorcopy.engine.evaluate import (
     fresh,
     is_imported,
 )
+from flake8_tensorcopy.engine.expansion import materialised, repeated
 from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.functions import (
     BUILTINS,
@@ -44,6 +47,7 @@ from flake8_tensorcopy.engine.modules import (
 from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.premises import met
+from flake8_tensorcopy.engine.redundant import chained, clone_of
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
 from flake8_tensorcopy.engine.replaced import by_call, extended
@@ -51,7 +55,7 @@ from flake8_tensorcopy.engine.replicas import replicated
 from flake8_tensorcopy.engine.retained import added_by_callee
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
-from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.source import CHAINED, TENSOR_OF, Class, Function
 from flake8_tensorcopy.engine.storages import saved
 from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
 from flake8_tensorcopy.engine.values import (
@@ -131,6 +135,12 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     """A call by its qualified name."""
     special = SPECIAL.get(name)
     args = Args(run, node)
+    if run.function.features & (TENSOR_OF | CHAINED) and name.startswith("torch."):
+        short = name[6:]
+        if short in COPYING or short in OTHERS:
+            made_from(run, node, short, args)
+        elif short == "clone" and len(args.nodes) == 1 and not args.keywords:
+            clone_of(run, node, args.values[0], args.nodes[0])
     if special is not None:
         return constructed(run, node, name, args, special(run, node, args))
     if name.startswith("torch."):
@@ -219,6 +229,14 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         one = _method_of_ref(run, node, ref, name, args, func)
         result = one if result is None else join_values(result, one)
     assert result is not None
+    if not isinstance(func.value, (ast.Name, ast.Attribute)):
+        chained(run, node, base, name, args)
+    if name == "new_tensor":
+        made_from(run, node, name, args)
+    elif name in ("repeat", "tile"):
+        repeated(run, node, base, args)
+    elif name in ("contiguous", "clone", "reshape", "flatten"):
+        materialised(run, node, base, name, result)
     return result
 
 
@@ -371,6 +389,8 @@ def _call_function(
 ) -> Value:
     """Apply the summary of a function of this file."""
     run.reading_arguments(function, args)
+    if function.features & (TENSOR_OF | CHAINED):
+        note_passed(run, node, function, values, args.keywords)
     done = None if function.wrapped else run.module.run_of(function)
     if done is None:
         trains(run, node, function.name, args, receiver)
@@ -418,6 +438,8 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
     kind = run.module.kind_of_class(cls)
     made = Obj(kind, "fresh", node, made=cls.name, cls=cls.name, data=cls)
     init = run.module.method(cls, "__init__")
+    if init is not None and init.features & (TENSOR_OF | CHAINED):
+        note_passed(run, node, init, [UNKNOWN, *args.values], args.keywords)
     done = run.module.run_of(init) if init is not None and not init.wrapped else None
     if done is not None and not args.spread:
         hooks_of(run, node, summary_of(done), dict(enumerate(args.values, 1)))

@@ -62,6 +62,14 @@ KEYS = {
     "RewrappedParameter": ("value",),
     "CopiedGraph": ("name", "owner"),
     "ReplicaState": ("attribute",),
+    "MovedThenDetached": ("receiver", "move"),
+    "TensorOfTensor": ("argument", "form"),
+    "RedundantClone": ("receiver", "form", "op"),
+    "RedundantCast": ("receiver", "first", "second"),
+    "RedundantRepeat": ("receiver", "call"),
+    "MaterialisedExpand": ("receiver", "op", "expand"),
+    "GrownInLoop": ("name", "op"),
+    "FreshArrayCopied": ("made",),
 }
 
 

@@ -274,6 +274,7 @@ def _subscript(run: Run, node: ast.Subscript) -> Value:
     value = subscript_of(run, node, base)
     if isinstance(node.value, ast.Call):
         run.narrowed_on_host(base, node.value, "indexed")
+        run.indexed(node, base, value)
     return value
 
 
@@ -449,6 +450,8 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
             multiplied(run, one, left, right, made)
         elif role == "difference":
             note_difference(run, left, right, made)
+        if isinstance(left_node, ast.Call) or isinstance(one.right, ast.Call):
+            run.expanded(one, [(left_node, left), (one.right, right)])
         left, left_node = made, one
     return left
 

@@ -97,6 +97,12 @@ _BACKWARD_OWNER = re.compile(
     r"(^|[._])(self|accelerator|fabric|engine|trainer|strategy|booster|plugin|scaler|amp|model|optimizer|precision)$"
 )
 _LOADER = re.compile(r"(^|[._])(data_?)?loader($|[._\d])|Loader\(", re.IGNORECASE)
+_MODULE = re.compile(
+    r"(^|[._])(model|module|net|network|encoder|decoder|backbone|head|layer|block|policy|actor|critic|unet|vae|"
+    r"transformer|generator|discriminator)s?\d*$",
+    re.IGNORECASE,
+)
+_CONTAINER = re.compile(r"(^|[._])(data|batch|graph|sample|spec|state|td|tensordict|inputs|boxes|instances)e?s?\d*$")
 _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
 
@@ -138,6 +144,16 @@ def says_optimizer(text: str) -> bool:
 def says_backward_owner(text: str) -> bool:
     """Whether `x.backward(loss)` is a call of a helper that backpropagates its argument."""
     return bool(_BACKWARD_OWNER.search(text))
+
+
+def says_module(text: str) -> bool:
+    """Whether an expression names a module: `model`, `self.net`."""
+    return bool(_MODULE.search(text))
+
+
+def says_container(text: str) -> bool:
+    """Whether an expression names what may hold several tensors: `data`, `batch`, `self.graph`."""
+    return bool(_CONTAINER.search(text))
 
 
 def says_loader(text: str) -> bool:

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.callers import Passed
     from flake8_tensorcopy.engine.graph import Mention
     from flake8_tensorcopy.engine.run import Run
     from flake8_tensorcopy.engine.unwrapped import Step
@@ -56,6 +57,7 @@ class Module:
         self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
+        self.passed: dict[Function, list[Passed]] = {}  # what calls pass to functions whose facts may ask for it
 
     # ----- runs of other functions
 

@@ -539,6 +539,7 @@ def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> No
                 receiver = inner.args[0]
             source = ref.obj.copied
             graph = None if source is None else on_graph(source)
+            run.cloned_and_detached(inner)
             run.fact(CloneDetach(site=node, receiver=run.short(receiver), graph=graph, recording=run.now.grad))
 
 

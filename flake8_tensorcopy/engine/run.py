@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import ops
@@ -11,6 +12,7 @@ from flake8_tensorcopy.engine.facts import (
     Fact,
     LeafRebound,
     PointerTest,
+    RedundantClone,
     StaleRead,
 )
 from flake8_tensorcopy.engine.graph import Tape
@@ -34,6 +36,7 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.aliases import Used
     from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.callers import Ask
     from flake8_tensorcopy.engine.generators import Spent
     from flake8_tensorcopy.engine.gradients import Met, Touched
     from flake8_tensorcopy.engine.module import Module
@@ -222,6 +225,10 @@ class Run:
         self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
+        self.asks: list[Ask] = []  # facts that wait for what the callers pass
+        self.mixed_lists: set[str] | None = None  # names of lists that numbers are appended to, once asked for
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._mentions: dict[str, list[ast.Name]] = {}
         self._entry: dict[tuple[Obj, str, int], Value] = {}
         self._globals: dict[str, Value] = {}
         self._texts: dict[ast.AST, str] = {}
@@ -418,6 +425,37 @@ class Run:
 
         narrowed_on_host(self, value, node, used)
 
+    def indexed(self, node: ast.Subscript, base: Value, value: Value) -> None:
+        from flake8_tensorcopy.engine.redundant import indexed_clone
+
+        indexed_clone(self, node, base, value)
+
+    def expanded(self, node: ast.BinOp, sides: list[tuple[ast.expr, Value]]) -> None:
+        from flake8_tensorcopy.engine.expansion import expanded
+
+        expanded(self, node, sides)
+
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """What each node of the function stands in, in source order."""
+        if not self._parents:
+            pending: list[ast.AST] = [self.function.node]
+            while pending:
+                outer = pending.pop()
+                children = list(ast.iter_child_nodes(outer))
+                self._parents.update(dict.fromkeys(children, outer))
+                pending.extend(reversed(children))
+        return self._parents
+
+    def mentions(self, name: str) -> list[ast.Name]:
+        """Where the function reads or binds a name, in source order."""
+        if not self._mentions:
+            for node in self.parents():
+                if isinstance(node, ast.Name):
+                    self._mentions.setdefault(node.id, []).append(node)
+            for found in self._mentions.values():
+                found.sort(key=lambda node: (node.lineno, node.col_offset))
+        return self._mentions.get(name, [])
+
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
         from flake8_tensorcopy.engine.moved_leaf import used_as_leaf
@@ -453,6 +491,12 @@ class Run:
     def evidence_of(self, ref: Ref, statement: ast.AST | None) -> int:
         """The same for a reference: the live values of a module are tensors."""
         return 3 if ref.kind == "tensor" else self.module.evidence(ref.obj, statement)
+
+    def cloned_and_detached(self, clone: ast.Call) -> None:
+        """`x.clone().detach()`: the order is what there is to say of it."""
+        known = self.facts.get((RedundantClone, clone))
+        if isinstance(known, RedundantClone):
+            self.facts[(RedundantClone, clone)] = replace(known, detached=True)
 
     def copied_into(self, ref: Ref, source: Value) -> None:
         """`x.copy_(y)`: what was taken from x is written back."""

@@ -56,6 +56,11 @@ UNWRAP = 1 << 40  # makes a Parameter that is not simply assigned to an attribut
 LEAF = 1 << 41  # makes a leaf: `requires_grad=True`, `requires_grad_()`
 OPTIMIZER = 1 << 42  # builds an optimizer of torch.optim
 PLACED = 1 << 43  # puts a new object into an attribute or item of another one
+TENSOR_OF = 1 << 44  # `torch.tensor(..)` of something that is no literal
+CHAINED = 1 << 45  # copies and casts one after the other in one chain
+REPEATED = 1 << 46
+GROWN = 1 << 47  # `acc = torch.cat([acc, x])`
+COSTS = TENSOR_OF | CHAINED | REPEATED | GROWN
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -342,6 +347,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         features |= INPLACE_MODULE  # `nn.ReLU(True)`
                     elif (op := ops.function("torch.nn.functional." + called)) is not None and op.inplace_flag:
                         features |= WRITE  # `F.relu(x, True)`
+                if called in _CONSTRUCTORS and (node.keywords if not node.args else not _literal(node.args[0])):
+                    features |= TENSOR_OF
+                elif called in _CHAINED and chained(node, called):
+                    features |= CHAINED
                 if called[-1:] == "_" and called[:1] != "_" and node.args:
                     features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
                 elif called in _STORES:
@@ -367,6 +376,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     continue
             case ast.Subscript() if isinstance(node.ctx, ast.Store):
                 features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
+            case ast.Subscript(value=ast.Call(func=ast.Attribute(attr="clone"))):
+                features |= CHAINED
             case ast.MatchAs():
                 features |= SHARE
             case ast.BinOp(op=ast.Mult()):
@@ -410,6 +421,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                             cls.holders.setdefault(target.attr, maker)
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
+                elif isinstance(node.value, (ast.Call, ast.IfExp)) and grows(node) is not None:
+                    features |= GROWN
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
                 features |= _shares(node.value) | _keeps(node.value)
                 if isinstance(node.target, ast.Attribute) and _collects(node.value):
@@ -510,7 +523,81 @@ _ATTRIBUTES = {
     "manual_backward": BACKWARD,
     "requires_grad_": REBUILT | REQUIRES_GRAD | LEAF,
     "requires_grad": REBUILT | REQUIRES_GRAD,
+    "repeat": REPEATED,
+    "tile": REPEATED,
 }
+
+_CONSTRUCTORS = frozenset(
+    "tensor as_tensor asarray new_tensor Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor".split()
+)
+_CASTS = frozenset("float double half bfloat16 long int short byte char bool type to".split())
+_MOVES = frozenset({"cpu", "cuda", *_CASTS})
+_CHAINED = frozenset({"clone", "contiguous", "detach", *_MOVES})
+# What makes no new memory of its own, or may not: a clone of it has its use.
+_PASSES = frozenset(
+    "view reshape flatten t transpose permute squeeze unsqueeze expand expand_as narrow select chunk unflatten numpy "
+    "cpu cuda to float double half long int type pop get".split()
+)
+_JOINS = frozenset("cat concat concatenate hstack vstack dstack column_stack row_stack".split())
+
+
+def _literal(node: ast.expr) -> bool:
+    """A number, or a list of numbers."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return all(isinstance(item, ast.Constant) for item in node.elts)
+    return isinstance(node, ast.Constant)
+
+
+def called_name(node: ast.expr) -> str:
+    """The last part of what a call calls; nothing if it is no call."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+
+
+def receiver_of(node: ast.expr) -> ast.expr:
+    """What a method is called on, or what is indexed; the expression itself if it is neither."""
+    if isinstance(node, ast.Subscript):
+        return node.value
+    return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+
+
+def chained(node: ast.Call, called: str) -> bool:
+    """Whether a copy, move or cast stands where another may have been made in the same chain."""
+    inner = receiver_of(node)
+    if called == "clone" and len(node.args) == 1:
+        inner = node.args[0]  # `torch.clone(x)`
+    before = called_name(inner)
+    match called:
+        case "clone" if before == "detach":
+            return not isinstance(receiver_of(inner), (ast.Name, ast.Attribute))
+        case "clone":
+            return before not in _PASSES and isinstance(
+                inner, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)
+            )
+        case "contiguous":
+            return before == "clone"
+        case "detach":
+            for _ in range(4):
+                if called_name(inner) in ("cpu", "to"):
+                    return True
+                inner = receiver_of(inner)
+            return False
+    return before == "clone" or (before in _CASTS and called in _CASTS)
+
+
+def grows(node: ast.Assign) -> ast.Call | None:
+    """The call in `acc = torch.cat([acc, x])`, also as one side of a conditional."""
+    if len(node.targets) != 1 or not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
+        return None
+    sides = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+    for side in sides:
+        if isinstance(side, ast.Call) and called_name(side) in _JOINS:
+            target = ast.dump(node.targets[0]).replace("Store()", "Load()")
+            for parts in (*side.args[:1], *(one.value for one in side.keywords if one.arg == "tensors")):
+                if isinstance(parts, (ast.List, ast.Tuple)) and target in map(ast.dump, parts.elts):
+                    return side
+    return None
 
 
 def _calls_feature(node: ast.Call, called: str) -> int:

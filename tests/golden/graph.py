@@ -150,7 +150,7 @@ def cut_by_a_constructor():
     losses = [model(x).sum() for x in torch.ones(2, 3)]
     total = torch.tensor(losses, requires_grad=True).sum()  # fact: GraphCut source=losses op=torch.tensor | -forced
     total.backward()
-    return torch.tensor(losses)
+    return torch.tensor(losses)  # fact: TensorOfTensor argument=losses form=tensors
 
 
 def cut_and_forced():

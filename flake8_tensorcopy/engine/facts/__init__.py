@@ -16,7 +16,18 @@ from flake8_tensorcopy.engine.facts.autograd import (
 )
 from flake8_tensorcopy.engine.facts.base import Fact
 from flake8_tensorcopy.engine.facts.constructors import RepeatedReference, WrappedTensor
-from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
+from flake8_tensorcopy.engine.facts.costs import (
+    CloneDetach,
+    FreshArrayCopied,
+    GrownInLoop,
+    HostScalar,
+    MaterialisedExpand,
+    MovedThenDetached,
+    RedundantCast,
+    RedundantClone,
+    RedundantRepeat,
+    TensorOfTensor,
+)
 from flake8_tensorcopy.engine.facts.graph import (
     GradientNotCleared,
     GraphCut,
@@ -62,11 +73,13 @@ __all__ = [
     "Exhausted",
     "Fact",
     "ForbiddenWrite",
+    "FreshArrayCopied",
     "GradToArray",
     "GradientNotCleared",
     "GradientWrite",
     "GraphCut",
     "GraphRetained",
+    "GrownInLoop",
     "HandedOut",
     "HostScalar",
     "InferenceUse",
@@ -77,9 +90,11 @@ __all__ = [
     "LostUpdate",
     "LostWrite",
     "MarkedNonLeaf",
+    "MaterialisedExpand",
     "ModuleAlias",
     "MovedLeaf",
     "MovedParameter",
+    "MovedThenDetached",
     "MutatedArgument",
     "MutatedItem",
     "OverlappingWrite",
@@ -87,6 +102,9 @@ __all__ = [
     "ReadOnlyWrite",
     "ReboundData",
     "RecurrentState",
+    "RedundantCast",
+    "RedundantClone",
+    "RedundantRepeat",
     "RepeatedReference",
     "ReplacedParameter",
     "ReplicaState",
@@ -101,6 +119,7 @@ __all__ = [
     "StaleRead",
     "StaleSnapshot",
     "SteppedBefore",
+    "TensorOfTensor",
     "UnlinkedArray",
     "UnregisteredItems",
     "UntrainedPart",

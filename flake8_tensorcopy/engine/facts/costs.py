@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 
 from flake8_tensorcopy.engine.facts.base import Fact
@@ -25,3 +26,95 @@ class CloneDetach(Fact):
     receiver: str
     graph: bool | None  # the receiver is on the graph: known, known not to be, unknown
     recording: bool | None  # grad mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MovedThenDetached(Fact):
+    """`x.cpu().detach()`, also with views in between: `site` is the detach call."""
+
+    receiver: str  # what is moved
+    move: str
+    graph: bool | None  # the receiver is on the graph: known, known not to be, unknown
+    recording: bool | None  # grad mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TensorOfTensor(Fact):
+    """`torch.tensor(x)` of a tensor, of a list of tensors, of a list of arrays."""
+
+    constructor: str
+    argument: str
+    form: str  # tensor, tensors, arrays
+    defined: ast.AST | None  # where the argument was made, or the call of this function that passes it
+    caller: bool  # `defined` is such a call
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RedundantClone(Fact):
+    """One copy too many in one chain; `site` is the call that makes it.
+
+    `form` says how: `fresh` a clone of new memory, `moved` a clone before a move or cast, `contiguous` a clone beside
+    `contiguous()`, `indexed` a clone of which an index copies a part.
+    """
+
+    receiver: str
+    form: str
+    op: str  # the other copy
+    detached: bool  # `detach()` follows, in an order with a cost of its own
+    host: bool  # before a move: to the CPU, where it may be
+    bare: bool  # before a move: an argument, whose name does not say that it holds more than a tensor
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RedundantCast(Fact):
+    """Two casts, one after the other, where the first has no effect on the result; `site` is the second."""
+
+    receiver: str
+    first: str
+    second: str
+    exact: bool  # the dtype before is known, and the first cast keeps every value of it
+    evidence: int
+    bare: bool  # an argument or item of unknown kind: perhaps a module
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RedundantRepeat(Fact):
+    """`x.repeat(1, n, 1)` of axes of size 1 for one elementwise operation, or `x.repeat(1, 1, 1)`."""
+
+    receiver: str
+    call: str
+    ones: bool  # every count is 1: nothing is repeated
+    used: ast.AST | None  # the elementwise operation
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MaterialisedExpand(Fact):
+    """An expanded tensor for one elementwise operation, which would broadcast by itself."""
+
+    receiver: str  # what is expanded
+    op: str  # what copies the expanded tensor; nothing where it is only expanded
+    expand: str
+    used: ast.AST
+    graph: bool | None  # whether an `expand` alone records a node
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GrownInLoop(Fact):
+    """`acc = torch.cat([acc, x])` in a loop that does nothing else with `acc`; `site` is the call."""
+
+    name: str
+    op: str
+    loop: ast.AST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FreshArrayCopied(Fact):
+    """`torch.tensor(np.concatenate(..))`: a copy of an array that nothing else holds."""
+
+    constructor: str
+    made: str  # the call that makes the array, as text
+    sure: bool  # a function of NumPy, not a method of something unknown

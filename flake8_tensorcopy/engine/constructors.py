@@ -1,0 +1,136 @@
+"""Constructors that copy: `torch.tensor` of a tensor, of a list of tensors or arrays, of an array made for it alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.callers import Ask, argument_of, kind_of_items
+from flake8_tensorcopy.engine.evaluate import is_imported
+from flake8_tensorcopy.engine.facts import FreshArrayCopied, TensorOfTensor
+from flake8_tensorcopy.engine.kinds import is_tensor, makes_new_array
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import Arm, Value
+
+# They copy what they are given; of the others a tensor comes back as it is, or is converted without a word.
+COPYING = frozenset({"tensor", "new_tensor"})
+OTHERS = frozenset(
+    "as_tensor asarray Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor ShortTensor ByteTensor".split()
+)
+# A test of what a value is: the code beside it takes several kinds.
+_KIND_TEST = re.compile(r"isinstance|is_tensor|\btype\(|hasattr|\.shape|\.dim\(|\.ndim|\.size|\.dtype|\blen\(|callable")
+
+
+def made_from(run: Run, node: ast.Call, short: str, args: Args) -> None:
+    """Look at what a constructor is given."""
+    if run.quiet or args.spread:
+        return
+    if args.nodes:
+        given, value = args.nodes[0], args.values[0]
+    elif "data" in args.keywords:
+        given, value = args.keywords["data"]
+    else:
+        return
+    if short in COPYING and value.refs:
+        _fresh_array(run, node, short, given, value, args)
+    if any(_tests(arm, run.names_in(given)) for arm in run.now.arms):
+        return
+    form = ""
+    if short in COPYING and value.refs and all(is_tensor(ref) for ref in value.refs):
+        # A binding of one arm only: on the other it may be a number.
+        whole = len(value.refs) > 1 or value.refs[0].arms <= run.now.arms
+        own = any(ref.obj.node is node for ref in value.refs) or _renews(run, node, given, value)
+        form = "tensor" if whole and not own else ""
+    elif value.refs:
+        form = kind_of_items(run, value)
+    if form:
+        _state(run, node, short, given, value, form, 3)
+    elif short in COPYING | OTHERS:
+        _ask(run, node, short, given, value)
+
+
+def _state(run: Run, node: ast.Call, short: str, given: ast.expr, value: Value, form: str, evidence: int) -> None:
+    place = value.refs[0].place
+    run.fact(
+        TensorOfTensor(
+            site=node,
+            constructor=run.text(node.func),
+            argument=run.short(given),
+            form=form,
+            defined=place.node if place is not None and evidence else None,
+            caller=False,
+            evidence=evidence,
+        )
+    )
+
+
+def _ask(run: Run, node: ast.Call, short: str, given: ast.expr, value: Value) -> None:
+    """What came in as an argument, or was computed from one: the calls of this function may say what it is."""
+    obj = value.obj
+    if obj is None:
+        return
+    items = obj.kind in ("list", "tuple") and obj.owner == "fresh"
+    if items:
+        held = [one.obj for slot, one in run.now.fields(obj).items() if slot[0] == "["]
+        if len(held) != 1 or held[0] is None:
+            return
+        obj = held[0]
+    found = argument_of(obj)
+    if found is None or found[0].kind not in ("unknown", "list"):
+        return
+    argument, item, plain = found
+    forms: dict[str, str] = {}
+    if items or item:
+        if items and item and plain:
+            forms = {"arrays": "arrays", "tensors": "tensors"}
+    elif obj is argument:
+        forms = {"arrays": "arrays", "tensors": "tensors"}
+    if short in COPYING and not items and not item:
+        forms["tensor"] = "tensor"
+    if forms:
+        _state(run, node, short, given, value, "", 0)
+        run.asks.append(Ask((TensorOfTensor, node), argument.key, forms))
+
+
+def _renews(run: Run, node: ast.Call, given: ast.expr, value: Value) -> bool:
+    """`x = torch.tensor(x)` of an argument: whoever writes so does not trust its annotation."""
+    if not all(ref.obj.owner == "argument" for ref in value.refs) or not isinstance(run.stmt, ast.Assign):
+        return False
+    return any(run.text(target) == run.text(given) for target in run.stmt.targets)
+
+
+def _tests(arm: Arm, names: tuple[str, ...]) -> bool:
+    """Whether an arm was chosen by the kind of one of these names."""
+    test = arm.test[0] if isinstance(arm.test, tuple) else ""
+    return (
+        isinstance(test, str)
+        and _KIND_TEST.search(test) is not None
+        and any(re.search(rf"\b{name}\b", test) for name in names)
+    )
+
+
+def _fresh_array(run: Run, node: ast.Call, short: str, given: ast.expr, value: Value, args: Args) -> None:
+    """An array that only this call sees; with another dtype or device a copy is needed anyway."""
+    ref = value.refs[0]
+    if "dtype" in args.keywords or ref.place is not None or len(value.refs) > 1:
+        return
+    device = args.keywords.get("device")
+    if device is not None and not (isinstance(device[0], ast.Constant) and device[0].value == "cpu"):
+        return
+    sure = ref.kind == "array" and ref.obj.owner == "fresh" and makes_new_array(run, given)
+    if not sure and not (ref.kind == "unknown" and _converted(run, given)):
+        return
+    if short == "tensor":
+        run.fact(FreshArrayCopied(site=node, constructor=run.text(node.func), made=run.short(given), sure=sure))
+
+
+def _converted(run: Run, node: ast.expr) -> bool:
+    """`x.astype(np.float32)`, perhaps with arithmetic: x is an array, unless pandas made it."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return _converted(run, left) or _converted(run, right)
+        case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute(), attr="astype"), args=[dtype], keywords=[]):
+            named = (is_imported(run, dtype) or "").startswith("numpy.")
+            return named and "pandas" not in run.names.imported.values()
+    return False

@@ -1,0 +1,78 @@
+"""
+## What it does
+
+Reports `x.cpu().detach()` and `x.to("cpu").detach()`, also with views in between.
+
+## Why it is a bug
+
+The result is the one of `x.detach().cpu()`. But the move of a tensor that is on the graph, and on a device, is
+recorded: a node for the copy to the host is made, and `detach()` drops it at once. It is a cost, not an error.
+
+## Example
+
+```python
+import numpy as np
+import torch
+
+
+def to_array(scores: torch.Tensor) -> np.ndarray:
+    return scores.cpu().detach().numpy()
+```
+
+## Write instead
+
+```python
+import numpy as np
+import torch
+
+
+def to_array(scores: torch.Tensor) -> np.ndarray:
+    return scores.detach().cpu().numpy()
+```
+
+## Fix
+
+None yet: swap the two calls.
+
+## Limits
+
+Silent under `torch.no_grad()` and `torch.inference_mode()`, where the tensor is proven to be off the graph, and where
+the tensor on the host has a name. On the CPU `cpu()` returns its argument and records nothing.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cpu.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import MovedThenDetached
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[MovedThenDetached], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        if fact.graph is False or fact.recording is False:
+            continue
+        message = (
+            f"`{fact.move}` of `{fact.receiver}` records a graph node for the copy to the host that `detach()` drops "
+            f"at once: `detach().{fact.move}` gives the same tensor without it"
+        )
+        yield Finding(region.span(fact.site), "TSC604", message)
+
+
+RULE = Rule(
+    code="TSC604",
+    name="cpu-before-detach",
+    summary="cpu().detach() records a graph node that detach().cpu() does not",
+    kinds=("MovedThenDetached",),
+    check=check,
+    fix="safe",
+)
