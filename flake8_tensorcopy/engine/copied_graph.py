@@ -11,7 +11,7 @@ from flake8_tensorcopy.engine.rewrapped import recorded
 from flake8_tensorcopy.engine.run import Run, last_state
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.unwrapped import methods_from
-from flake8_tensorcopy.engine.values import DETACH, VIEW, Obj, Place, Ref, Value
+from flake8_tensorcopy.engine.values import DETACH, SNAPSHOT, VIEW, Obj, Place, Ref, Value
 
 
 def called(run: Run, node: ast.Call, obj: Obj) -> None:
@@ -41,8 +41,8 @@ def copied(run: Run, node: ast.Call, value: Value) -> None:
 
 def no_leaf(ref: Ref) -> bool:
     """Whether a reference is surely to a tensor on the graph that is no leaf."""
-    if not recorded(ref):
-        return False
+    if not recorded(ref) or any(link.kind == SNAPSHOT for link in ref.chain):
+        return False  # the parameters of a module are leaves
     return not (ref.obj.leaf or ref.obj.param) or any(
         link.kind == VIEW and link.op != "Parameter" for link in ref.chain
     )
