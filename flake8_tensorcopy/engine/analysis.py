@@ -10,7 +10,7 @@ from typing import NamedTuple
 from flake8_tensorcopy.engine import aliases, generators, snapshots
 from flake8_tensorcopy.engine.classes import holds_tensors
 from flake8_tensorcopy.engine.defaults import class_tensors
-from flake8_tensorcopy.engine.facts import Fact, HandedOut, MutatedArgument
+from flake8_tensorcopy.engine.facts import Fact, HandedOut, MutatedArgument, SharedOptimizerState
 from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
 from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
@@ -160,7 +160,7 @@ _CLOSINGS: tuple[Closing, ...] = (
 )
 
 # Kinds whose site may stand in another function than the one whose run finds them.
-_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut"})
+_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut", "SharedOptimizerState"})
 
 
 @dataclass(slots=True)
@@ -243,7 +243,9 @@ def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
 
 
 def _says_more(fact: Fact, known: Fact) -> bool:
-    """Of two reasons for one report, what a loop shows is the surer one."""
+    """Of two reasons for one report, what a loop shows is the surer one, and what is certain."""
+    if isinstance(fact, SharedOptimizerState) and isinstance(known, SharedOptimizerState):
+        return fact.certain > known.certain
     return isinstance(fact, HandedOut) and isinstance(known, HandedOut) and fact.reason == "loop" != known.reason
 
 

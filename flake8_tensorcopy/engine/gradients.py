@@ -22,6 +22,8 @@ _DELIBERATE = re.compile(
     r"hook|_$|^_*(step|update|apply|(un|re)?scale|clip|clamp|normali[sz]e|mask|zero|project|add|noise|sync|average|"
     r"reduce|all_?reduce|process|modify|sanitize|filter|perturb)(_|$|grad)"
 )
+# Last words of functions that tell something of the gradients, whatever the first word says: `update_direction`.
+_TELLS = frozenset("angle cosine direction directions length magnitude norm ratio similarity size stats vector".split())
 # Where what goes in and what comes out have one gradient.
 _PASSES_ON = frozenset("+ - add sub sum view reshape flatten clone expand squeeze unsqueeze".split())
 
@@ -54,6 +56,10 @@ def is_gradient(obj: Obj) -> bool:
 def _of_one_call(obj: Obj) -> bool:
     """Whether an object is one of the results of an `autograd.grad`."""
     return obj.parent is not None and obj.parent.made == "autograd.grad"
+
+
+def _words(name: str) -> list[str]:
+    return name.lower().replace(".", "_").strip("_").split("_")
 
 
 # ----- what moves them
@@ -197,7 +203,6 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
         and (other.ref.place.node is None or write in other.ref.seen)
         for other in uses
     )
-    words = place.root.lower().replace(".", "_").split("_")
     run.fact(
         StaleGradient(
             site=place.node,
@@ -207,7 +212,7 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
             change=write.op,
             kind=kind,
             read=use.node,
-            kept=not _KEPT.isdisjoint(words),
+            kept=not _KEPT.isdisjoint(_words(place.root)),
             compared=now,
         ),
         strength=(kind == "backward", kind == "zeroed", now),
@@ -318,7 +323,8 @@ def _share(run: Run, call: Obj, one: Obj, other: Obj) -> bool:
 def _probe(run: Run, touched: Touched) -> None:
     write, obj = touched.write, touched.obj
     owner = obj.parent
-    if owner is None or _DELIBERATE.search(run.function.name.lower()):
+    name = run.function.name.lower()
+    if owner is None or (_DELIBERATE.search(name) and _words(name)[-1] not in _TELLS):
         return
     if any(one.ref.obj is owner and one.how != "training" for one in run.log):
         return  # the gradient is used up here
