@@ -90,9 +90,10 @@ def check(facts: list[ModuleAlias], region: Region) -> Iterator[Finding]:
                 why = "`copy.copy` shares every parameter"
             case _:
                 why = f"`{fact.how}` of a module returns the module itself"
+        verb = "trains" if fact.training.endswith("()") else "changes"
         message = (
             f"`{fact.name}` has the parameters of `{fact.module}`: {why}, and `{fact.training}` on line "
-            f"{region.line(fact.trained)} trains both; use `copy.deepcopy`"
+            f"{region.line(fact.trained)} {verb} both; use `copy.deepcopy`"
         )
         yield Finding(region.span(fact.site), "TSC113", message, fact.steps(region))
 

@@ -348,7 +348,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= SHARE
                     if isinstance(node.func, ast.Attribute) and library.says_frozen(_last_name(node.func.value)):
                         features |= MODULE_ALIAS
-                elif called == "copy" and node.args:
+                elif node.args and (called == "copy" or result.names.imported.get(called) == "copy.copy"):
                     features |= MODULE_ALIAS
                 elif called in _CONSTRUCTORS and node.args and not isinstance(node.args[0], ast.Constant):
                     features |= REBUILT | (KEPT if owner.name == "forward" else 0)
