@@ -196,6 +196,10 @@ def survey(tree: ast.Module) -> Survey:
     while pending:
         owner, _, nodes, depth = pending.pop()
         _scan(owner, nodes, depth, result)
+    copies = {name for name, whole in names.imported.items() if whole == "copy.copy"}
+    for one in result.all:
+        if not copies.isdisjoint(one.calls):
+            one.features |= MODULE_ALIAS
     _spread_writes(result.all)
     return result
 
@@ -348,7 +352,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= SHARE
                     if isinstance(node.func, ast.Attribute) and library.says_frozen(_last_name(node.func.value)):
                         features |= MODULE_ALIAS
-                elif node.args and (called == "copy" or result.names.imported.get(called) == "copy.copy"):
+                elif called == "copy" and node.args:
                     features |= MODULE_ALIAS
                 elif called in _CONSTRUCTORS and node.args and not isinstance(node.args[0], ast.Constant):
                     features |= REBUILT | (KEPT if owner.name == "forward" else 0)
