@@ -74,7 +74,8 @@ if TYPE_CHECKING:
 
 def check(facts: list[HandedOut], region: Region) -> Iterator[Finding]:
     for fact in facts:
-        if fact.evidence < (2 if fact.reason in ("loop", "layer") else 3):
+        needed = {"read": 1, "loop": 2, "layer": 2}
+        if fact.evidence < needed.get(fact.reason, 3):
             continue
         line = region.line(fact.write)
         match fact.reason:
@@ -105,7 +106,7 @@ def check(facts: list[HandedOut], region: Region) -> Iterator[Finding]:
                     f"`{fact.name}` hands out the live buffer: {fact.verb}{by} (line {line}) changes what callers "
                     "got before"
                 )
-        preview = fact.reason not in ("loop", "layer")
+        preview = fact.reason not in needed
         yield Finding(region.span(fact.site), "TSC108", message, fact.steps(region), preview=preview)
 
 

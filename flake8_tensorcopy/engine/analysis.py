@@ -242,11 +242,16 @@ def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
         regions.setdefault(function, []).append(fact)
 
 
+_SURE = frozenset({"loop", "read"})
+
+
 def _says_more(fact: Fact, known: Fact) -> bool:
-    """Of two reasons for one report, what a loop shows is the surer one, and what is certain."""
+    """Of two reasons for one report, what a loop or a read shows is the surer one."""
     if isinstance(fact, SharedOptimizerState) and isinstance(known, SharedOptimizerState):
         return fact.certain > known.certain
-    return isinstance(fact, HandedOut) and isinstance(known, HandedOut) and fact.reason == "loop" != known.reason
+    if not isinstance(fact, HandedOut) or not isinstance(known, HandedOut):
+        return False
+    return fact.reason in _SURE and known.reason not in _SURE
 
 
 def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
