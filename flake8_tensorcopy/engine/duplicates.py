@@ -265,7 +265,7 @@ def _one_side(run: Run, node: ast.stmt, value: Value, base: Value, added: ast.ex
 
 def _indices(added: ast.expr, value: Value, wanted: Obj | None) -> Iterator[ast.expr | None]:
     """The indices by which what is added was gathered; None for `index_select` by a part of the wanted tensor."""
-    places = [added]
+    places: list[ast.AST] = [added, *(link.node for ref in value.refs for link in ref.chain)]
     for obj in dict.fromkeys(one for ref in value.refs for one in ancestors(ref.obj)):
         if obj.made == "index_select" and wanted is not None and wanted in obj.operands[1:]:
             yield None

@@ -206,6 +206,8 @@ def _has_state(run: Run, optimizer: Obj) -> bool:
     if optimizer.owner != "fresh":
         return True
     made = optimizer.node
+    if isinstance(made, ast.Call) and made in run.called and run.called[made].stepped:
+        return True  # a function of this file built it, and let it step
     if optimizer.made.endswith(".SGD") and isinstance(made, ast.Call):
         named = {keyword.arg for keyword in made.keywords}
         if not named & {"momentum", None} and len(made.args) < 3:
