@@ -196,7 +196,7 @@ def _mutated_by(module: Module, cls: Class, method: Function, run: Run) -> Itera
         if inner.mixed or (write.inner is None and write.mixed) or told(run, site):
             continue
         evidence = max(_evidence(run, write), _evidence(run, inner) if inner is not write else 0)
-        if evidence < 1 and _used_as_tensor(run, write.ref.obj):
+        if evidence < 1 and _used_as_tensor(run, write.ref.obj) and _kept_in_a_container(module, cls, me, ref.obj):
             evidence = 1
         if evidence < 3:
             evidence = max(evidence, holds_tensors(module, cls, way_from(me, ref.obj)))
@@ -263,6 +263,13 @@ def _used_as_tensor(run: Run, obj: Obj) -> bool:
     return not obj.refuted and any(
         name in _OF_TENSORS and any(ref.obj is obj for ref in base.refs) for base, name in run.method_calls.values()
     )
+
+
+def _kept_in_a_container(module: Module, cls: Class, me: Obj, obj: Obj) -> bool:
+    """Whether an item is one of a list or dict that the object holds: another data set may make its items anew."""
+    slots = way_from(me, obj)
+    held = module.table(cls).get(slots[0]) if len(slots) > 1 else None
+    return held is not None and held.obj is not None and held.obj.kind in ("list", "dict", "tuple")
 
 
 def _written_in(module: Module, node: ast.AST) -> tuple[Function, Run, Write] | None:

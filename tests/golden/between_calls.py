@@ -186,8 +186,10 @@ def difference_of_one_buffer(x: torch.Tensor):
 def outputs_of_layers(net: nn.Sequential, positions: list[int]):
     kept = {}
     for k in positions:
+
         def keep(module, inputs, output, k=k):
             kept[k] = output  # fact: HandedOut name=output how=hook op=nn.ReLU reason=layer
+
         net[k].register_forward_hook(keep)
     net(torch.ones(1, 2))
     return kept
