@@ -50,8 +50,9 @@ tensor is copied into another one (`storage[i] = state`); where the container is
 part of the tensor is written; for parameters and what an optimizer moves; and for a hook whose layer, or what follows
 it, is not built in the file.
 
-Only with preview: a buffer that is returned, unless a loop in the file stores what it gets while the object goes on to
-write it; and a buffer of the object that each call of a method writes and appends to a list of the object.
+Only with preview: a buffer that is returned, unless the file shows what comes of it (a loop stores what it gets while
+the object goes on to write it, or a caller compares what it got with the buffer of later); and a buffer of the object
+that each call of a method writes and appends to a list of the object.
 
 ## References
 

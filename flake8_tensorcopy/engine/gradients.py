@@ -277,7 +277,7 @@ def settle_calls(run: Run) -> None:
         for one in run.handed
         if is_gradient(one.ref.obj) and not one.mixed and one.into is not None and root_of(one.into) is me
         for site in [one.site]
-        if isinstance(site, ast.Assign) and len(site.targets) == 1
+        if isinstance(site, ast.Assign) and len(site.targets) == 1 and getattr(site.targets[0], "attr", "") != "grad"
     ]
     zeroing = _zeroed_in_place(run) if kept and me is not None else None
     for one, target in kept if zeroing is not None else ():
