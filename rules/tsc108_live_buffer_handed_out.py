@@ -50,8 +50,9 @@ tensor is copied into another one (`storage[i] = state`); where the container is
 part of the tensor is written; for parameters and what an optimizer moves; and for a hook whose layer, or what follows
 it, is not built in the file.
 
-Only with preview: a buffer that is returned, unless a loop in the file stores what it gets while the object goes on to
-write it; and a buffer of the object that each call of a method writes and appends to a list of the object.
+Only with preview: a buffer that is returned, unless the file shows what comes of it (a loop stores what it gets while
+the object goes on to write it, or a caller compares what it got with the buffer of later); and a buffer of the object
+that each call of a method writes and appends to a list of the object.
 
 ## References
 
@@ -74,7 +75,8 @@ if TYPE_CHECKING:
 
 def check(facts: list[HandedOut], region: Region) -> Iterator[Finding]:
     for fact in facts:
-        if fact.evidence < (2 if fact.reason in ("loop", "layer") else 3):
+        needed = {"read": 1, "loop": 2, "layer": 2}
+        if fact.evidence < needed.get(fact.reason, 3):
             continue
         line = region.line(fact.write)
         match fact.reason:
@@ -105,7 +107,7 @@ def check(facts: list[HandedOut], region: Region) -> Iterator[Finding]:
                     f"`{fact.name}` hands out the live buffer: {fact.verb}{by} (line {line}) changes what callers "
                     "got before"
                 )
-        preview = fact.reason not in ("loop", "layer")
+        preview = fact.reason not in needed
         yield Finding(region.span(fact.site), "TSC108", message, fact.steps(region), preview=preview)
 
 

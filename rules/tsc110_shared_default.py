@@ -3,6 +3,7 @@
 
 Reports a tensor that is made once, as the default of an argument or in the body of a class, and is written in place:
 `def smooth(x, state=torch.zeros(3)): state += x`; `class Meter: total = torch.zeros(1)` with `self.total.add_(v)`.
+A default that a method keeps on the object (`self.state = state`) is followed to the methods that write it.
 
 ## Why it is a bug
 

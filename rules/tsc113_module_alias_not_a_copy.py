@@ -58,10 +58,11 @@ None yet: write `copy.deepcopy(model)`.
 
 ## Limits
 
-The name has to say that the weights are kept (target, best, old, teacher, frozen, reference, ema, copy ..); of two
-moves of one module, it is enough that the one is only called without gradients and the other with them. Silent where
-nothing trains the module afterwards, where a copy may be bound on another path, where the first name has come to stand
-for something else (`model = DDP(model)`), and for tied weights.
+The name has to say that the weights are kept (target, best, old, teacher, frozen, reference, ema, copy ..); of a
+shallow copy, that a method averages into it the parameters of a model that it is given; of two moves of one module, it
+is enough that the one is only called without gradients and the other with them. Silent where nothing trains the module
+afterwards, where a copy may be bound on another path, where the first name has come to stand for something else (`model
+= DDP(model)`), and for tied weights.
 
 ## References
 
@@ -90,9 +91,10 @@ def check(facts: list[ModuleAlias], region: Region) -> Iterator[Finding]:
                 why = "`copy.copy` shares every parameter"
             case _:
                 why = f"`{fact.how}` of a module returns the module itself"
+        verb = "trains" if fact.training.endswith("()") else "changes"
         message = (
             f"`{fact.name}` has the parameters of `{fact.module}`: {why}, and `{fact.training}` on line "
-            f"{region.line(fact.trained)} trains both; use `copy.deepcopy`"
+            f"{region.line(fact.trained)} {verb} both; use `copy.deepcopy`"
         )
         yield Finding(region.span(fact.site), "TSC113", message, fact.steps(region))
 

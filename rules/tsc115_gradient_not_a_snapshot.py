@@ -54,8 +54,9 @@ None yet: write `p.grad.clone()`, and `g = g / g.norm()`.
 Silent after `zero_grad()`, which lets go of the gradient by default, and where the gradient is read before it moves.
 Clipping is reported where the name says that the old value was wanted, or where both are compared. A write through a
 name is taken to be meant where the gradient is not read under that name afterwards, where the function updates the
-parameter itself, or where its name says so (`clip_`, `scale_`, `step`). Results of `autograd.grad` that are not seen to
-be one tensor are preview.
+parameter itself, or where its name says so (`clip_`, `scale_`, `step`). What one call of a method keeps for the next
+one is reported where the file zeroes its gradients in place only. Results of `autograd.grad` that are not seen to be
+one tensor are preview.
 
 ## References
 

@@ -53,7 +53,8 @@ None yet: write `copy.deepcopy(optimizer.state_dict())`.
 
 Silent for a checkpoint that was read from a file, for a deep copy, where the first optimizer is not used again, where
 it has not stepped yet (its state is empty), and for SGD without momentum. On `self`, the methods of the class are taken
-together.
+together. Preview: the optimizer of a deep copy steps with the state of one that the caller has, or an object loads the
+state of another one of its class, and nothing in the file shows that the first one goes on.
 
 ## References
 
@@ -79,8 +80,8 @@ def check(facts: list[SharedOptimizerState], region: Region) -> Iterator[Finding
             f"`{fact.optimizer}.load_state_dict()` takes over the live state of `{fact.other}`: the step on line "
             f"{region.line(fact.stepped)} moves the moments of both; load a `copy.deepcopy` of it"
         )
-        path = (region.step(fact.stepped, f"`{fact.other}` goes on stepping"),)
-        yield Finding(region.span(fact.site), "TSC116", message, path)
+        path = (region.step(fact.stepped, "a step moves what both hold"),)
+        yield Finding(region.span(fact.site), "TSC116", message, path, preview=not fact.certain)
 
 
 RULE = Rule(

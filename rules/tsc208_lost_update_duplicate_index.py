@@ -3,8 +3,9 @@
 
 Reports `x[idx] += v` (also `-=`, and `x[idx] = x[idx] + v`) where the index is a tensor or list that can name a
 position twice: `randint`, `multinomial` with replacement, `argmax` or `max` of each row, `topk` of a batch,
-`bucketize`, `searchsorted`, `%` and `//`, rounded values, a literal list with a repeated number; and where labels are
-counted into zeros by `counts[labels] += 1`.
+`bucketize`, `searchsorted`, `%` and `//`, rounded values, a literal list with a repeated number; where labels are
+counted into zeros by `counts[labels] += 1`; and where values go along edges: `out[target] += x[source]`, the two being
+parts of one tensor, or arguments with `out` made of zeros.
 
 ## Why it is a bug
 

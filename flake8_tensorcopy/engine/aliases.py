@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.classes import effects_on_self
 from flake8_tensorcopy.engine.facts import Fact, ModuleAlias
 from flake8_tensorcopy.engine.source import MODULE_ALIAS, Class, Function
-from flake8_tensorcopy.engine.values import ALIAS, MAYBE, Obj, Place, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.values import ALIAS, MAYBE, SNAPSHOT, Obj, Place, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
@@ -74,7 +74,7 @@ def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
     else:
         held = next((one for one in _others(run, obj, place) if frozen or _moved(one)), None)
         other = held.place if held is not None else None
-    if other is None or library.says_frozen(other.name) or obj.made == COPY:
+    if other is None or library.says_frozen(other.name) or obj.made == COPY or _said_of_the_class(run, obj, place):
         return
     how = own[-1].op if own else "assignment"
     run.fact(
@@ -82,6 +82,15 @@ def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
             site=site, name=place.name, module=other.name, how=how, trained=write.node, training=write.op, read=node
         )
     )
+
+
+def _said_of_the_class(run: Run, obj: Obj, place: Place) -> bool:
+    """Whether a constructor has put what it was given into two attributes: that is where they become one."""
+    for fields in run.now.heap.values():
+        held = [value.refs[0].place for value in fields.values() if value.obj is obj]
+        if place in held and sum(one is not None and one.node is place.node for one in held) > 1:
+            return True
+    return False
 
 
 def _trains_by(write: Write) -> bool:
@@ -190,6 +199,10 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
             if len(value.refs) != 1 or value.refs[0].place is None or value.refs[0].place.node is None:
                 continue
             ref = value.refs[0]
+            fact = _averaged_into_itself(module, cls, run, key, ref)
+            if fact is not None:
+                yield method, fact
+                continue
             other = _sibling(run, me, fields, key, ref)
             if other is None or not _apart(module, cls, run, key, other, ref):
                 continue
@@ -220,6 +233,30 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
                         ),
                     )
                     break
+
+
+def _averaged_into_itself(module: Module, cls: Class, run: Run, key: str, ref: Ref) -> ModuleAlias | None:
+    """`self.ema = copy.copy(model)`, and a method that writes the parameters of the one from those of a model that it
+    is given: they are the very same ones."""
+    made = ref.obj
+    if made.made != COPY or made.node is None or not made.operands or made.operands[0] not in run.params[1:]:
+        return None
+    for found in effects_on_self(module, cls):
+        done = module.run_of(found.method)
+        trains = found.effect.training or any(link.kind == SNAPSHOT for link in found.effect.chain)
+        if done is None or not trains or found.effect.target.slots[:1] != (key,):
+            continue
+        if any(obj in done.asked for obj in done.params[1:]):
+            return ModuleAlias(
+                site=made.node,
+                name=f"self{key}",
+                module=made.operands[0].key,
+                how=COPY,
+                trained=found.effect.node,
+                training=found.effect.op,
+                read=None,
+            )
+    return None
 
 
 def _sibling(run: Run, me: Obj, fields: dict[str, Value], key: str, ref: Ref) -> str | None:

@@ -11,7 +11,14 @@ from flake8_tensorcopy.engine import aliases, generators, snapshots
 from flake8_tensorcopy.engine.callers import settle_asked
 from flake8_tensorcopy.engine.classes import holds_tensors
 from flake8_tensorcopy.engine.defaults import class_tensors
-from flake8_tensorcopy.engine.facts import Fact, GraphCut, HandedOut, MutatedArgument, TensorOfTensor
+from flake8_tensorcopy.engine.facts import (
+    Fact,
+    GraphCut,
+    HandedOut,
+    MutatedArgument,
+    SharedOptimizerState,
+    TensorOfTensor,
+)
 from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
 from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
@@ -174,7 +181,7 @@ _CLOSINGS: tuple[Closing, ...] = (
 )
 
 # Kinds whose site may stand in another function than the one whose run finds them.
-_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut"})
+_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut", "SharedOptimizerState"})
 
 
 @dataclass(slots=True)
@@ -266,9 +273,16 @@ def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
         regions.setdefault(function, []).append(fact)
 
 
+_SURE = frozenset({"loop", "read"})
+
+
 def _says_more(fact: Fact, known: Fact) -> bool:
-    """Of two reasons for one report, what a loop shows is the surer one."""
-    return isinstance(fact, HandedOut) and isinstance(known, HandedOut) and fact.reason == "loop" != known.reason
+    """Of two reasons for one report, what a loop or a read shows is the surer one."""
+    if isinstance(fact, SharedOptimizerState) and isinstance(known, SharedOptimizerState):
+        return fact.certain > known.certain
+    if not isinstance(fact, HandedOut) or not isinstance(known, HandedOut):
+        return False
+    return fact.reason in _SURE and known.reason not in _SURE
 
 
 def _inherited(classes: dict[str, Class]) -> dict[Class, int]:

@@ -450,9 +450,9 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
 
 
 def _held_kind(run: Run, value: Value) -> str:
-    """The kind of a value, or of the items of a list."""
+    """The kind of a value, or of the items of a list or dict."""
     kinds = {ref.kind for ref in value.refs}
-    if kinds == {"list"}:
+    if kinds in ({"list"}, {"dict"}):
         kinds = {ref.kind for one in value.refs for held in run.now.fields(one.obj).values() for ref in held.refs}
     return kinds.pop() if len(kinds) == 1 else "unknown"
 

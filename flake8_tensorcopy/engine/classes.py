@@ -73,11 +73,13 @@ def way_from(me: Obj, obj: Obj) -> tuple[str, ...]:
 
 def holds_tensors(module: Module, cls: Class, slots: tuple[str, ...]) -> int:
     """How surely what an object holds there is a tensor: by what its methods, and calls of its class, put there."""
-    if len(slots) > 2 or not slots or slots[0][:1] != ".":
+    if not slots or slots[0][:1] != ".":
         return 0
     kinds = set(module.given.get((cls, slots[0][1:]), ()))
     if kinds and kinds <= {"tensor", "array"}:
         return 3
+    if len(slots) > 2:
+        return 0
     levels: list[int] = []
     for method in methods_of(module, cls):
         run = module.run_of(method)

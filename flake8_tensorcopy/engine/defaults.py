@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from flake8_tensorcopy.engine.classes import effects_on_self, methods_of
 from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import Fact, SharedDefault
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import Run, last_state
 from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Class, Function, FunctionNode
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, NUMPY, VIEW
 
@@ -70,13 +71,23 @@ def meant_to_be_shared(name: str) -> bool:
     return not MEANT.isdisjoint(name.lower().split("_"))
 
 
+class _Made(NamedTuple):
+    """A tensor that is made once; `function` has it as the default of `argument`."""
+
+    site: ast.expr
+    function: Function | None = None
+    argument: str = ""
+
+
 def class_tensors(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
-    """Tensors in the body of a class that its methods write in place, where no object gets one of its own."""
-    made = dict(_made_in_body(module, cls))
-    for name in list(made):
-        if f".{name}" in module.table(cls) or _set_up(module, cls, name):
-            del made[name]
-    made.update(_kept_defaults(module, cls))
+    """Tensors in the body of a class that its methods write in place, where no object gets one of its own; and defaults
+    that a method keeps on the object."""
+    made: dict[str, list[_Made]] = {}
+    for name, value in dict(_made_in_body(module, cls)).items():
+        if f".{name}" not in module.table(cls) and not _set_up(module, cls, name):
+            made[name] = [_Made(value)]
+    for name, kept in _kept_defaults(module, cls):
+        made.setdefault(name, []).append(kept)
     if not made:
         return
     scratch = Run(module, module.survey.body)
@@ -84,15 +95,18 @@ def class_tensors(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]
         name = effect.target.slots[0][1:] if effect.target.slots else ""
         if name not in made or len(effect.target.slots) > 1 or effect.training:
             continue
-        if all(link.kind in SURE for link in effect.chain) and _is_tensor(scratch, made[name]):
-            site = made.pop(name)
+        if not all(link.kind in SURE for link in effect.chain):
+            continue
+        for one in made.pop(name):
+            if not _is_tensor(scratch, one.site):
+                continue
             yield (
                 module.survey.body,
                 SharedDefault(
-                    site=site,
-                    name=name,
-                    shared_by="objects",
-                    owner=cls.name,
+                    site=one.site,
+                    name=one.argument or name,
+                    shared_by="calls" if one.function is not None else "objects",
+                    owner=one.function.name if one.function is not None else cls.name,
                     op=effect.op,
                     how=_how(module, method, effect.node),
                     write=effect.node,
@@ -100,17 +114,21 @@ def class_tensors(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]
             )
 
 
-def _kept_defaults(module: Module, cls: Class) -> Iterator[tuple[str, ast.expr]]:
-    """Attributes that `__init__` sets to a default of its own: all objects have that one tensor."""
-    init = cls.methods.get("__init__")
-    defaults = dict(_defaults_of(init.node)) if init is not None and not isinstance(init.node, ast.Module) else {}
-    run = module.run_of(init) if init is not None and defaults else None
-    if run is None or run.state is None or not run.params:
-        return
-    for key, held in run.state.fields(run.params[0]).items():
-        obj = held.obj
-        if obj in run.params and obj.key in defaults and all(link.kind in SURE for r in held.refs for link in r.chain):
-            yield key[1:], defaults[obj.key]
+def _kept_defaults(module: Module, cls: Class) -> Iterator[tuple[str, _Made]]:
+    """Attributes that a method sets to a default of its own: all objects, and all such calls, have that one tensor."""
+    for method in cls.methods.values():
+        node = method.node
+        defaults = {} if isinstance(node, ast.Module) or method.static else dict(_defaults_of(node))
+        run = module.run_of(method) if defaults else None
+        state = last_state(run) if run is not None else None
+        if run is None or state is None or not run.params:
+            continue
+        for key, held in state.fields(run.params[0]).items():
+            obj = held.obj
+            if obj is None or obj not in run.params or obj.key not in defaults or key[:1] != ".":
+                continue
+            if all(link.kind in SURE for ref in held.refs for link in ref.chain):
+                yield key[1:], _Made(defaults[obj.key], method, obj.key)
 
 
 def _how(module: Module, method: Function, node: ast.AST) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import LostUpdate
+from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.parts import Index
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, VIEW, Obj, Ref, Value
 
 _DRAWN = frozenset({"randint", "randint_like", "bucketize", "searchsorted", "digitize"})
@@ -60,6 +61,8 @@ def indexed_update(run: Run, node: ast.stmt, target: ast.Subscript, op: str, add
         made = _literal(run, item, value) or _repeats(run, value)
         if made is None and counts and _labels(run, item, value):
             made = ("labels", None)
+        if made is None and not _masks(run, item) and _one_side(run, node, value, base, added):
+            made = ("one side of pairs", None)
         if made is None:
             return
         folded += made[0] in _FOLDED
@@ -227,6 +230,63 @@ def _counts(run: Run, base: Value, added: ast.expr) -> bool:
     return obj is not None and obj.made in _ZEROS and number
 
 
+def _still_zeros(run: Run, node: ast.stmt, base: Value) -> bool:
+    """Whether a tensor has held zeros until this statement."""
+    obj, place = base.obj, base.refs[0].place
+    if obj is None or obj.made not in _ZEROS or place is None or place.loop != run.loop:
+        return False
+    return all(write.node is node for write in run.now.written(obj))
+
+
+def _one_side(run: Run, node: ast.stmt, value: Value, base: Value, added: ast.expr) -> bool:
+    """`out[target] += x[source]`: what many edges have in common is named by each of them.
+
+    The two are parts of one tensor, or two arguments and `out` began as zeros, where a plain assignment would do if no
+    position came twice.
+    """
+    ref = value.refs[0] if len(value.refs) == 1 else None
+    if ref is None or ref.kind != "tensor" or ref.obj.dtype == "bool" or per_pass(ref.obj.slot):
+        return False
+    obj = ref.obj
+    part = _part(ref)
+    zeros = _still_zeros(run, node, base)
+    apart = part is None and zeros and obj.owner == "argument" and not obj.zero_dim
+    for index in _indices(added, evaluate(run, added), obj if part is not None else None):
+        if index is None:
+            return True
+        for other in evaluate(run, index).refs:
+            theirs = _part(other)
+            if part is not None and other.obj is obj and theirs is not None and theirs != part:
+                return True
+            if apart and other.obj is not obj and other.obj.owner == "argument" and other.kind == "tensor":
+                return not other.obj.zero_dim and other.obj.dtype != "bool"
+    return False
+
+
+def _indices(added: ast.expr, value: Value, wanted: Obj | None) -> Iterator[ast.expr | None]:
+    """The indices by which what is added was gathered; None for `index_select` by a part of the wanted tensor."""
+    places: list[ast.AST] = [added, *(link.node for ref in value.refs for link in ref.chain)]
+    for obj in dict.fromkeys(one for ref in value.refs for one in ancestors(ref.obj)):
+        if obj.made == "index_select" and wanted is not None and wanted in obj.operands[1:]:
+            yield None
+        if obj.owner == "fresh" and isinstance(obj.node, ast.expr):
+            places.append(obj.node)
+    for place in places:
+        for node in ast.walk(place):
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Name, ast.Subscript)):
+                yield node.slice
+
+
+def _part(ref: Ref) -> object:
+    """The part of a tensor that a reference is a view of."""
+    return next((link.key for link in ref.chain if link.key is not None), None)
+
+
+def _masks(run: Run, node: ast.expr) -> bool:
+    """Whether an index is a mask, or names each position once, by its name."""
+    return not _MASKS.isdisjoint(run.text(node).lower().replace(".", "_").split("_"))
+
+
 def _labels(run: Run, node: ast.expr, value: Value) -> bool:
     """Whether an index is a tensor of labels: proven a tensor, given from outside, and no mask by its name."""
     obj = value.obj
@@ -234,7 +294,6 @@ def _labels(run: Run, node: ast.expr, value: Value) -> bool:
         return False
     if any(link.key is not None for link in value.refs[0].chain):
         return False
-    words = run.text(node).lower().replace(".", "_").split("_")
-    if not _MASKS.isdisjoint(words):
+    if _masks(run, node):
         return False
     return obj.owner in ("argument", "item", "unknown") and run.evidence(obj, run.stmt) >= 3

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.facts import GradientWrite, StaleGradient
-from flake8_tensorcopy.engine.graph import ancestors
+from flake8_tensorcopy.engine.graph import ancestors, root_of
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Obj, Place, Ref, Value, Write, exclusive
 
@@ -22,6 +22,8 @@ _DELIBERATE = re.compile(
     r"hook|_$|^_*(step|update|apply|(un|re)?scale|clip|clamp|normali[sz]e|mask|zero|project|add|noise|sync|average|"
     r"reduce|all_?reduce|process|modify|sanitize|filter|perturb)(_|$|grad)"
 )
+# Last words of functions that tell something of the gradients, whatever the first word says: `update_direction`.
+_TELLS = frozenset("angle cosine direction directions length magnitude norm ratio similarity size stats vector".split())
 # Where what goes in and what comes out have one gradient.
 _PASSES_ON = frozenset("+ - add sub sum view reshape flatten clone expand squeeze unsqueeze".split())
 
@@ -54,6 +56,10 @@ def is_gradient(obj: Obj) -> bool:
 def _of_one_call(obj: Obj) -> bool:
     """Whether an object is one of the results of an `autograd.grad`."""
     return obj.parent is not None and obj.parent.made == "autograd.grad"
+
+
+def _words(name: str) -> list[str]:
+    return name.lower().replace(".", "_").strip("_").split("_")
 
 
 # ----- what moves them
@@ -197,7 +203,6 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
         and (other.ref.place.node is None or write in other.ref.seen)
         for other in uses
     )
-    words = place.root.lower().replace(".", "_").split("_")
     run.fact(
         StaleGradient(
             site=place.node,
@@ -207,7 +212,7 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
             change=write.op,
             kind=kind,
             read=use.node,
-            kept=not _KEPT.isdisjoint(words),
+            kept=not _KEPT.isdisjoint(_words(place.root)),
             compared=now,
         ),
         strength=(kind == "backward", kind == "zeroed", now),
@@ -264,9 +269,81 @@ def _kept(run: Run, ref: Ref, writes: list[Write]) -> None:
         return
 
 
+def settle_calls(run: Run) -> None:
+    """At the end: what one call of a method keeps for the next one, in a file that zeroes gradients in place."""
+    me = run.params[0] if run.function.cls is not None and run.params else None
+    kept = [
+        (one, site.targets[0])
+        for one in run.handed
+        if is_gradient(one.ref.obj) and not one.mixed and one.into is not None and root_of(one.into) is me
+        for site in [one.site]
+        if isinstance(site, ast.Assign) and len(site.targets) == 1 and getattr(site.targets[0], "attr", "") != "grad"
+    ]
+    zeroing = _zeroed_in_place(run) if kept and me is not None else None
+    for one, target in kept if zeroing is not None else ():
+        read = _read_before(run, target)
+        if read is None or any(link.kind not in (ALIAS, DETACH, VIEW) for link in one.ref.chain):
+            continue
+        assert zeroing is not None
+        given = run.short(one.site.value) if isinstance(one.site, ast.Assign) else ""
+        run.fact(
+            StaleGradient(
+                site=one.site,
+                reader=run.short(target),
+                gradient=given if given.endswith(".grad") else one.ref.obj.key or ".grad",
+                changed=zeroing,
+                change="zero_()" if run.text(zeroing.func).endswith("zero_") else "zero_grad(set_to_none=False)",
+                kind="zeroed",
+                read=read,
+                kept=True,
+                compared=False,
+            )
+        )
+
+
+def _read_before(run: Run, target: ast.expr) -> ast.expr | None:
+    """Where the function reads what the last call has put there: `old = state["last"]` above `state["last"] = g`."""
+    text = run.text(target)
+    gets = ""
+    if isinstance(target, ast.Subscript):
+        gets = f"{run.text(target.value)}.get({run.text(target.slice)}"
+    asked = {
+        id(side)
+        for node in ast.walk(run.function.node)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        for side in (node.left, *node.comparators)
+    }
+    for node in ast.walk(run.function.node):
+        if not isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) or node.lineno >= target.lineno:
+            continue
+        if isinstance(node, ast.Call):
+            found = bool(gets) and run.text(node).startswith(gets)
+        else:
+            found = isinstance(node.ctx, ast.Load) and id(node) not in asked and run.text(node) == text
+        if found:
+            return node
+    return None
+
+
+def _zeroed_in_place(run: Run) -> ast.Call | None:
+    """The call by which this file clears gradients, if all such calls write zeros into them."""
+    found: ast.Call | None = None
+    for node in ast.walk(run.module.survey.body.node):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="zero_", value=ast.Attribute(attr="grad"))):
+                found = found or node
+            case ast.Call(func=ast.Attribute(attr="zero_grad")):
+                given = [*node.args, *(one.value for one in node.keywords if one.arg == "set_to_none")]
+                if not (given and isinstance(given[0], ast.Constant) and given[0].value is False):
+                    return None
+                found = found or node
+    return found
+
+
 def settle_writes(run: Run) -> None:
     """At the end: of the gradients written through a name, which ones are needed as they were."""
     settle_kept(run)
+    settle_calls(run)
     for touched in run.touched:
         if _of_one_call(touched.obj):
             _sibling(run, touched)
@@ -318,7 +395,8 @@ def _share(run: Run, call: Obj, one: Obj, other: Obj) -> bool:
 def _probe(run: Run, touched: Touched) -> None:
     write, obj = touched.write, touched.obj
     owner = obj.parent
-    if owner is None or _DELIBERATE.search(run.function.name.lower()):
+    name = run.function.name.lower()
+    if owner is None or (_DELIBERATE.search(name) and _words(name)[-1] not in _TELLS):
         return
     if any(one.ref.obj is owner and one.how != "training" for one in run.log):
         return  # the gradient is used up here

@@ -217,13 +217,49 @@ def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str
 def _got_from(run: Run, chain: Chain) -> tuple[Function, ast.Return] | None:
     """The method of an object, and its `return`, that a name got what the object holds from."""
     for link in chain:
-        callee = run.called.get(link.node) if link.op == "=" else None
-        if callee is None or callee.function.cls is None or not callee.params:
-            continue
-        for value, _, node in callee.returned:
-            if any(root_of(ref.obj) is callee.params[0] and ref.obj is not callee.params[0] for ref in value.refs):
-                return callee.function, node
+        found = _handed_by(run, link.node) if link.op == "=" else None
+        if found is not None:
+            return found
     return None
+
+
+def _handed_by(run: Run, call: ast.AST | None) -> tuple[Function, ast.Return] | None:
+    """The method that a call is of, and its `return` of what the object holds."""
+    callee = run.called.get(call) if isinstance(call, ast.Call) else None
+    if callee is None or callee.function.cls is None or not callee.params:
+        return None
+    for value, _, node in callee.returned:
+        if any(root_of(ref.obj) is callee.params[0] and ref.obj is not callee.params[0] for ref in value.refs):
+            return callee.function, node
+    return None
+
+
+def kept_results(run: Run) -> None:
+    """At the end: a name was to keep what a method returned, and has the live buffer of the object: the method is
+    where the copy is missing."""
+    for mark, fact in list(run.facts.items()):
+        if not isinstance(fact, StaleRead) or not (fact.link == ALIAS and fact.certain and _strong(fact)):
+            continue
+        got = _handed_by(run, fact.source) if fact.reader_origin == "name" and not fact.activation else None
+        if got is None or got[0].cls is run.function.cls or not _hands_out(got[0]):
+            continue
+        if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.reader_is_source:
+            continue
+        del run.facts[mark]
+        method, node = got
+        run.fact(
+            HandedOut(
+                site=node,
+                name=run.short(node.value) if node.value is not None else method.name,
+                how="return",
+                op=fact.op,
+                write=fact.inner or fact.site,
+                write_how="method" if fact.inner is not None else fact.how,
+                by=run.called[fact.site].function.name if fact.site in run.called else "",
+                reason="read",
+                evidence=fact.evidence,
+            )
+        )
 
 
 def _shown(run: Run, ref: Ref, site: ast.AST) -> str:

@@ -27,7 +27,34 @@ def register_hook(run: Run, node: ast.Call, base: Value, args: Args) -> None:
         for ref in base.refs:
             over = _any_layer_of(ref)
             each = over is not None
-            run.hooks.append(Hooked(over or ref, node, hook, output, dict(run.now.env), run.now.arms, each))
+            argument, positions = _positions(run, node)
+            names = dict(run.now.env)
+            run.hooks.append(Hooked(over or ref, node, hook, output, names, run.now.arms, each, argument, positions))
+
+
+def _positions(run: Run, node: ast.Call) -> tuple[str, tuple[int, ...]]:
+    """Of `for i in layers: net[i].register_forward_hook(hook)`: the argument or the numbers that the loop goes over."""
+    match node.func:
+        case ast.Attribute(value=ast.Subscript(slice=ast.Name() as index)):
+            item = evaluate(run, index).obj
+            if item is not None and item.parent is not None and item.parent in run.params and per_pass(item.slot):
+                return item.parent.key, ()
+            for loop in run.within:
+                match loop:
+                    case ast.For(target=ast.Name(id=name), iter=over) if name == index.id:
+                        value = evaluate(run, over)
+                        return (value.obj.key if value.obj in run.params else ""), numbers_in(run, value)
+    return "", ()
+
+
+def numbers_in(run: Run, value: Value) -> tuple[int, ...]:
+    """The numbers of a list or tuple, if it has nothing else."""
+    obj = value.obj
+    if obj is None or obj.kind not in ("list", "tuple") or obj.owner != "fresh":
+        return ()
+    held = [one.const for one in run.now.fields(obj).values()]
+    found = tuple(one for one in held if isinstance(one, int))
+    return found if len(found) == len(held) else ()
 
 
 def _hook_of(run: Run, node: ast.expr, value: Value) -> tuple[Function, int] | None:
@@ -71,7 +98,7 @@ def kept_by_hooks(module: Module) -> Iterator[tuple[Function, Fact]]:
     """What hooks keep of the output of a layer that the next one overwrites."""
     for run in [run for run in module.runs.values() if run is not None and run.hooks]:
         for hooked in run.hooks:
-            after = _after_any(hooked) if hooked.each else _next_in_place(module, run, hooked.module)
+            after = _after_any(hooked) if hooked.each else _next_in_place(module, run, hooked)
             hook = module.run_of(hooked.hook) if after is not None else None
             if after is None or hook is None or len(hook.params) <= hooked.output:
                 continue
@@ -124,16 +151,18 @@ def _keeps(hook: Run, one: Handed, hooked: Hooked) -> bool:
     return into.owner == "global" and known is not None and known.obj is not None and known.obj.kind in ("dict", "list")
 
 
-def _next_in_place(module: Module, run: Run, ref: Ref) -> tuple[str, ast.AST] | None:
+def _next_in_place(module: Module, run: Run, hooked: Hooked) -> tuple[str, ast.AST] | None:
     """What works in place on the output of a layer, as it is called, and where it was built or called."""
-    obj, parent = ref.obj, ref.obj.parent
+    obj, parent = hooked.module.obj, hooked.module.obj.parent
     slot = obj.slot
     if parent is None:
         parent, slot = _holder(run, obj)
     if parent is None:
         return None
     if isinstance(parent.data, tuple) and parent.data[0] == "layers":
-        return _next_layer(parent.data[1], slot)
+        layers = parent.data[1]
+        found = (_next_layer(layers, f"[{position}]") for position in hooked.positions)
+        return next((one for one in found if one is not None), None) or _next_layer(layers, slot)
     if isinstance(parent.data, Class) and slot[:1] == ".":
         forward = module.method(parent.data, "forward")
         done = module.run_of(forward) if forward is not None else None

@@ -189,7 +189,7 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
             train(run, node, obj, f"{obj.key or 'it'}.load_state_dict()")
         return UNKNOWN
     if name in ("modules", "named_modules", "children", "named_children") and obj.kind == "module":
-        return Value((Ref(Obj("iter", "fresh", node, made=name)),))
+        return Value((Ref(Obj("iter", "fresh", node, made=name, operands=(obj,))),))
     if obj.kind != "module":
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None

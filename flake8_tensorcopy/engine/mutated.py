@@ -60,6 +60,12 @@ _CHANGES = frozenset(
 # What a tensor is like, whatever it holds.
 _METADATA = frozenset({"device", "dtype", "shape", "ndim", "size", "dim", "numel"})
 
+# Methods that neither arrays nor lists have, nor much else that can be written in place.
+_OF_TENSORS = frozenset(
+    "clone dim numel unsqueeze narrow index_select masked_fill expand_as new_zeros new_ones new_full new_tensor "
+    "type_as is_floating_point unbind detach contiguous".split()
+)
+
 # Reads of an argument that show nothing.
 _NO_READS = frozenset({"receiver", "bind", "test", "logged"})
 
@@ -190,6 +196,8 @@ def _mutated_by(module: Module, cls: Class, method: Function, run: Run) -> Itera
         if inner.mixed or (write.inner is None and write.mixed) or told(run, site):
             continue
         evidence = max(_evidence(run, write), _evidence(run, inner) if inner is not write else 0)
+        if evidence < 1 and _used_as_tensor(run, write.ref.obj) and _kept_in_a_container(module, cls, me, ref.obj):
+            evidence = 1
         if evidence < 3:
             evidence = max(evidence, holds_tensors(module, cls, way_from(me, ref.obj)))
         yield (
@@ -248,6 +256,20 @@ def _evidence(run: Run, write: Write) -> int:
     known = run.evidence_of(write.ref, write.stmt)
     named = write.how == "method" and write.op[-1:] == "_" and ops.method(write.op) is not None
     return max(known, 2) if named and not write.ref.obj.refuted else known
+
+
+def _used_as_tensor(run: Run, obj: Obj) -> bool:
+    """Whether the method calls what only tensors have, of the object itself."""
+    return not obj.refuted and any(
+        name in _OF_TENSORS and any(ref.obj is obj for ref in base.refs) for base, name in run.method_calls.values()
+    )
+
+
+def _kept_in_a_container(module: Module, cls: Class, me: Obj, obj: Obj) -> bool:
+    """Whether an item is one of a list or dict that the object holds: another data set may make its items anew."""
+    slots = way_from(me, obj)
+    held = module.table(cls).get(slots[0]) if len(slots) > 1 else None
+    return held is not None and held.obj is not None and held.obj.kind in ("list", "dict", "tuple")
 
 
 def _written_in(module: Module, node: ast.AST) -> tuple[Function, Run, Write] | None:

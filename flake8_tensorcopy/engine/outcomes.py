@@ -17,7 +17,7 @@ from flake8_tensorcopy.engine.facts import (
     LostWrite,
 )
 from flake8_tensorcopy.engine.gradients import settle_writes
-from flake8_tensorcopy.engine.handed_out import live_in_containers
+from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.parameters import finish_wraps
 from flake8_tensorcopy.engine.repeated import finish_repeats
@@ -179,6 +179,7 @@ def finish_run(run: Run) -> None:
         run,
     )
     shared_defaults(run)
+    kept_results(run)
     live_in_containers(run)
     settle_writes(run)
     settle_copies(run)

@@ -120,6 +120,8 @@ class Hooked(NamedTuple):
     names: dict[str, Value]  # what was in sight
     arms: frozenset[Arm]
     each: bool  # on the layers of the module that a loop meets
+    over: str = ""  # for `net[i]` with i from an argument: which
+    positions: tuple[int, ...] = ()  # the layers that such an i stands for
 
 
 class LoopFrame:

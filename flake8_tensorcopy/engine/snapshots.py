@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
@@ -159,6 +160,7 @@ class Loaded(NamedTuple):
     one: Obj
     other: Obj
     fact: SharedOptimizerState
+    tick: int
 
 
 class Stepped(NamedTuple):
@@ -204,6 +206,8 @@ def _has_state(run: Run, optimizer: Obj) -> bool:
     if optimizer.owner != "fresh":
         return True
     made = optimizer.node
+    if isinstance(made, ast.Call) and made in run.called and run.called[made].stepped:
+        return True  # a function of this file built it, and let it step
     if optimizer.made.endswith(".SGD") and isinstance(made, ast.Call):
         named = {keyword.arg for keyword in made.keywords}
         if not named & {"momentum", None} and len(made.args) < 3:
@@ -211,18 +215,22 @@ def _has_state(run: Run, optimizer: Obj) -> bool:
     return any(one.obj is optimizer for one in run.stepped)
 
 
-def _load(run: Run, node: ast.Call, obj: Obj, other: Obj) -> None:
-    fact = SharedOptimizerState(
+def _load(run: Run, node: ast.Call, obj: Obj, other: Obj, within: SharedOptimizerState | None = None) -> None:
+    """`within` is the load in the function that is called here."""
+    fact = within or SharedOptimizerState(
         site=node, optimizer=obj.key or "it", other=other.key or "the other optimizer", stepped=node
     )
     token = run.token(other)
-    run.now.add_write(token, Write(node, run.stmt, STATE, "loaded", Ref(obj), run.now.arms, run.loop))
-    run.loads.append(Loaded(obj, other, fact))
+    run.now.add_write(token, Write(fact.site, run.stmt, STATE, "loaded", Ref(obj), run.now.arms, run.loop))
+    run.loads.append(Loaded(obj, other, fact, run.count()))
 
 
 def stepped(run: Run, optimizer: Obj, node: ast.AST) -> None:
     """The optimizer goes on: whoever has loaded its live state goes along."""
     run.stepped.append(Stepped(optimizer, node, run.count(), run.now.arms))
+    for one in run.loads:
+        if one.one is optimizer and one.fact.site not in run.called and _forked(one):
+            run.fact(replace(one.fact, stepped=node, certain=False))
     known = run.tokens.get(optimizer)
     if known is None:
         return
@@ -230,11 +238,29 @@ def stepped(run: Run, optimizer: Obj, node: ast.AST) -> None:
         if not exclusive(write.arms, run.now.arms):
             for one in run.loads:
                 if one.fact.site is write.node and one.other is optimizer:
-                    run.fact(
-                        SharedOptimizerState(
-                            site=one.fact.site, optimizer=one.fact.optimizer, other=one.fact.other, stepped=node
-                        )
-                    )
+                    run.fact(replace(one.fact, stepped=node), strength=(True,))
+
+
+def _forked(load: Loaded) -> bool:
+    """Whether the optimizer of a copied model has the state of one that somebody else has."""
+    held = load.one.data
+    copied = isinstance(held, list) and bool(held) and all(module.made == "deepcopy" for module in held)
+    return copied and load.one.owner == "fresh" and load.other.owner in ("argument", "attribute")
+
+
+def _goes_on(run: Run, load: Loaded) -> bool:
+    """Whether the optimizer that has loaded the state steps, or is handed to somebody who may let it step."""
+    one = load.one
+    if any(step.obj is one and step.tick > load.tick for step in run.stepped):
+        return True
+    pending = [(value, state) for value, state, _ in run.returned]
+    if run.state is not None:
+        pending += [(held, run.state) for param in run.params for held in run.state.fields(param).values()]
+    for value, state in pending:
+        held = [value, *(inner for ref in value.refs for inner in state.fields(ref.obj).values())]
+        if any(ref.obj is one for item in held for ref in item.refs):
+            return True
+    return False
 
 
 def optimizers_of_call(run: Run, node: ast.Call, done: Run, given: dict[int, Value]) -> None:
@@ -245,8 +271,10 @@ def optimizers_of_call(run: Run, node: ast.Call, done: Run, given: dict[int, Val
         if me is not None and _attribute(load.other, me):
             continue  # that is said of the class
         one, other = (_found(run, obj, index, given) for obj in (load.one, load.other))
+        if one is None and load.one.owner == "fresh" and _goes_on(done, load):
+            one = load.one
         if one is not None and other is not None and one is not other and _has_state(run, other):
-            _load(run, node, one, other)
+            _load(run, node, one, other, load.fact)
     seen: set[Obj] = set()
     for step in done.stepped:
         found = _found(run, step.obj, index, given)
@@ -283,19 +311,33 @@ def _attribute(obj: Obj, me: Obj) -> str:
 def states_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     """One method loads the live state of an optimizer of the object, another one lets that optimizer step."""
     steps: dict[str, ast.AST] = {}
-    loads: list[tuple[Function, str, Loaded]] = []
+    loads: list[tuple[Run, Loaded]] = []
     for method in cls.methods.values():
         run = module.run_of(method) if not method.static else None
         if run is None or not run.params:
             continue
-        me = run.params[0]
         for step in run.stepped:
-            steps.setdefault(_attribute(step.obj, me), step.node)
-        loads.extend((method, _attribute(one.other, me), one) for one in run.loads)
-    for method, slot, load in loads:
-        if slot and slot in steps:
-            fact = load.fact
-            yield (
-                method,
-                SharedOptimizerState(site=fact.site, optimizer=fact.optimizer, other=fact.other, stepped=steps[slot]),
-            )
+            steps.setdefault(_attribute(step.obj, run.params[0]), step.node)
+        loads.extend((run, one) for one in run.loads)
+    for run, load in loads:
+        slot = _attribute(load.other, run.params[0])
+        peer = "" if slot else _of_a_peer(run, load)
+        if (slot or peer) in steps and not (slot and _replaced(run, load.other)) and (slot or peer):
+            yield run.function, replace(load.fact, stepped=steps[slot or peer], certain=bool(slot))
+
+
+def _of_a_peer(run: Run, load: Loaded) -> str:
+    """The attribute of both, where a method loads what another object of its class has: `other.opt` into `self.opt`."""
+    me, peer = run.params[0], load.other.parent
+    alike = peer is not None and peer in run.params[1:] and peer.data in (None, me.data)
+    return load.one.slot if alike and load.one.parent is me and load.one.slot == load.other.slot else ""
+
+
+def _replaced(run: Run, optimizer: Obj) -> bool:
+    """Whether the object has another optimizer in this one's place when the method is done."""
+    states = [state for _, state, _ in run.returned] + ([run.state] if run.state is not None else [])
+    holder = optimizer.parent
+    if holder is None:
+        return False
+    held = [state.fields(holder).get(optimizer.slot) for state in states]
+    return bool(held) and all(value is not None and all(ref.obj is not optimizer for ref in value) for value in held)

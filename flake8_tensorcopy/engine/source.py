@@ -201,6 +201,10 @@ def survey(tree: ast.Module) -> Survey:
     while pending:
         owner, _, nodes, depth = pending.pop()
         _scan(owner, nodes, depth, result)
+    copies = {name for name, whole in names.imported.items() if whole == "copy.copy"}
+    for one in result.all:
+        if not copies.isdisjoint(one.calls):
+            one.features |= MODULE_ALIAS
     _spread_writes(result.all)
     return result
 

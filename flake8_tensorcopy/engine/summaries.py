@@ -211,6 +211,11 @@ def hooks_of(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value]
     for target, hooked in summary.hooks[:MAX_EFFECTS]:
         value = _find(run, node, target, given)
         if value is not None:
+            if hooked.over in summary.names:
+                from flake8_tensorcopy.engine.hooks import numbers_in
+
+                over = given.get(summary.names.index(hooked.over))
+                hooked = hooked._replace(over="", positions=numbers_in(run, over) if over is not None else ())
             run.hooks.extend(hooked._replace(module=ref) for ref in value.refs)
 
 

@@ -330,7 +330,9 @@ def untrained_parts(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
                     calls[call.module.slot].append((method, call))
         trained = any(call.grad for found in calls.values() for _, call in found)
         for key, found in calls.items():
-            if found and trained and all(call.grad is False for _, call in found):
+            # Under whatever names the object has the module.
+            every = [call for other in names if names[other] is names[key] for _, call in calls[other]]
+            if found and trained and all(call.grad is False for call in every):
                 if not _escapes(cls.node, key[1:], "self"):
                     method, call = found[0]
                     yield method, UntrainedPart(site=call.node, module=f"self{key}", optimizer=optimizer.node)

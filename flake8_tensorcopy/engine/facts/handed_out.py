@@ -70,7 +70,9 @@ class HandedOut(Fact):
     write: ast.AST
     write_how: str
     by: str  # the method, function or layer that writes
-    reason: str  # loop: in a later pass; method: of the class; caller: with what it got; layer: the next one
+    # loop: in a later pass; method: of the class; caller: with what it got; layer: the next one; read: by a caller who
+    # took it for the value as it was
+    reason: str
     evidence: int
 
     @property

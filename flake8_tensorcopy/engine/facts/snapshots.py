@@ -69,3 +69,4 @@ class SharedOptimizerState(Fact):
     optimizer: str
     other: str
     stepped: ast.AST
+    certain: bool = True  # False: nothing shows that the first one is used again
