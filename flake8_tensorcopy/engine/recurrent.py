@@ -11,7 +11,7 @@ from flake8_tensorcopy.engine.linked import detached, linked, off, terms
 from flake8_tensorcopy.engine.module import MODULE_BASES
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Kept, ModuleCall
-from flake8_tensorcopy.engine.values import Obj, Ref, Value
+from flake8_tensorcopy.engine.values import Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Backward, Run
@@ -119,17 +119,42 @@ def _retained_for_nothing(run: Run, backward: Backward) -> None:
     names = (part.func for part in ast.walk(loop) if isinstance(part, ast.Call))
     if any((name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")) == "grad" for name in names):
         return
-    if _built_inside(run, backward.ref.obj, loop):
+    before = _walked_again(run, backward, graph, loop)
+    if before is not None or _built_inside(run, backward.ref.obj, loop):
         run.fact(
             RecurrentState(
                 site=backward.node,
                 state=run.short(backward.node.func),
-                how="retained",
-                call=None,
+                how="retained" if before is None else "outside",
+                call=before,
                 backward=backward.node,
                 retains=True,
             )
         )
+
+
+def _walked_again(run: Run, backward: Backward, graph: set[Obj], loop: ast.stmt) -> ast.Call | None:
+    """A call before the loop, of a module that each pass steps: backward walks its graph with weights that are gone."""
+    stepped = {
+        write.ref.obj
+        for write in run.log
+        if write.how == "training" and inside(write.node, loop) and write.ref.obj in holds_of(run, write)
+    }
+    for call in run.trail.calls:
+        outside = call.tick < backward.tick and not inside(call.node, loop)
+        if outside and call.grad and call.module in stepped and not graph.isdisjoint(call.results):
+            return call.node
+    return None
+
+
+def holds_of(run: Run, write: Write) -> list[Obj]:
+    """What an optimizer holds, of a write that is its step: nothing for any other one."""
+    if not isinstance(write.node, ast.Call) or write.node not in run.method_calls:
+        return []
+    base, name = run.method_calls[write.node]
+    obj = base.obj
+    known = name == "step" and obj is not None and obj.kind == "optimizer" and isinstance(obj.data, list)
+    return obj.data if known and obj is not None else []
 
 
 def _built_inside(run: Run, obj: Obj, loop: ast.stmt) -> bool:

@@ -274,15 +274,21 @@ def _computed_from(was: Obj, given: dict[int, Value]) -> tuple[Obj, ...]:
 def _operands(was: Obj, given: dict[int, Value], names: list[str]) -> tuple[Obj, ...]:
     """The arguments of this call that the result was computed from."""
     reached = {one.key for one in ancestors(was) if one.owner == "argument"}
-    through = {one.key for one in linked(was) if one.owner == "argument"} | set(
-        names[:1] if names[:1] == ["self"] else ()
-    )
-    return tuple(
-        operand(ref) if names[position] in through else cut(ref.obj)
-        for position, value in given.items()
-        for ref in value.refs
-        if names[position] in reached
-    )
+    own = set(names[:1] if names[:1] == ["self"] else ())
+    perhaps = {one.key for one in linked(was) if one.owner == "argument"} | own
+    surely = {one.key for one in linked(was, strict=True) if one.owner == "argument"} | own
+    found: list[Obj] = []
+    for position, value in given.items():
+        name = names[position]
+        for ref in value.refs if name in reached else ():
+            if name in surely:
+                found.append(operand(ref))
+            elif name in perhaps:
+                # By a call of which nothing is known: of itself, of a wrapped function.
+                found.append(Obj("unknown", "unknown", was.node, made="call", operands=(operand(ref),)))
+            else:
+                found.append(cut(ref.obj))
+    return tuple(found)
 
 
 def _graph_of(run: Run, was: Obj, chain: Chain) -> bool | None:

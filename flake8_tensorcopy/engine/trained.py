@@ -13,7 +13,7 @@ from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, SteppedBefo
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.recurrent import finish_recurrent
+from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.trail import Holds, ModuleCall, Update
@@ -220,7 +220,7 @@ def _judge_steps(run: Run, backward: Backward) -> None:
         if any(one != other for one, other in zip(call.loop, backward.loop, strict=False)):
             continue  # through a state of another pass
         for write in steps:
-            if write.ref.obj is call.module and call.tick < write.tick and _steps(run, write):
+            if write.ref.obj is call.module and call.tick < write.tick and call.module in holds_of(run, write):
                 run.fact(
                     SteppedBefore(
                         site=write.node,
@@ -229,21 +229,6 @@ def _judge_steps(run: Run, backward: Backward) -> None:
                         backward=backward.node,
                     )
                 )
-
-
-def _steps(run: Run, write: Write) -> bool:
-    """Whether a write is the step of an optimizer that is known to hold the module."""
-    if not isinstance(write.node, ast.Call) or write.node not in run.method_calls:
-        return False
-    base, name = run.method_calls[write.node]
-    obj = base.obj
-    return (
-        name == "step"
-        and obj is not None
-        and obj.kind == "optimizer"
-        and isinstance(obj.data, list)
-        and write.ref.obj in obj.data
-    )
 
 
 def _saves_weights(run: Run, call: ModuleCall) -> bool:
