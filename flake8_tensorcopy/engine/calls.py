@@ -8,7 +8,7 @@ import sys
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import module_used
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.backward import backward_through, carried_back, note_call
+from flake8_tensorcopy.engine.backward import backward_through, calls_carried_back, carried_back, note_call
 from flake8_tensorcopy.engine.containers import container_method, shallow_copy
 from flake8_tensorcopy.engine.copied_graph import called, called_inside
 from flake8_tensorcopy.engine.cuts import constructed
@@ -395,6 +395,7 @@ def _call_function(
         met(run, done, values, args.keywords)
     if not args.spread:
         carried_back(run, node, done, values, result)
+        calls_carried_back(run, node, done, values, result)
         added_by_callee(run, node, done, values)
     by_call(run, node, done, values)
     called_inside(run, node, done, values)

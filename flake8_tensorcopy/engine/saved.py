@@ -23,6 +23,7 @@ from flake8_tensorcopy.engine.graph import (
     without_grad,
 )
 from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
+from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
 
@@ -129,7 +130,7 @@ def record(run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: 
     tape = run.tape
     inside = items_of(run, operands)
     if any(value not in operands for value in inside):
-        added = [ref.obj for value in inside for ref in value.refs if ref.obj not in result.operands]
+        added = [operand(ref) for value in inside for ref in value.refs if ref.obj not in result.operands]
         result.operands = (*result.operands, *added)
         operands = [*operands, *inside]
     reached = {ref.obj for value in operands for ref in value.refs if graph_of(Value((ref,))) is not False}
