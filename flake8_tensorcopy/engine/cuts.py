@@ -42,7 +42,8 @@ def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) 
     else:
         sources = [ref for ref in value.refs if name in OF_TENSORS and _on_graph(run, ref)]
     shown = run.short(args.nodes[0])
-    if sources and not _MEANT.search(shown.lower()):
+    bound = [run.text(one) for one in run.stmt.targets] if isinstance(run.stmt, ast.Assign) else []
+    if sources and not any(_MEANT.search(text.lower()) for text in (shown, *bound)):
         made = result.refs[0].obj
         if made in (ref.obj for ref in sources):
             return result
@@ -67,7 +68,10 @@ def _from_trained(run: Run, obj: Obj, known: bool) -> bool:
     calls = {one: call for call in run.trail.calls if call.grad for one in call.results}
     for one in linked(obj, strict=True):
         if one in calls:
-            if calls[one].module in run.modules and (not known or calls[one].module.kind == "module"):
+            module = calls[one].module
+            if library.says_frozen(module.key):
+                return False
+            if module in run.modules and (not known or module.kind == "module"):
                 return one is not obj or not known
         elif known and one.owner == "fresh" and one.made in _UNCLEAR:
             return False
