@@ -124,13 +124,11 @@ def calls_carried_back(run: Run, node: ast.Call, done: Run, values: list[Value],
             for one in linked(ref.obj, strict=True)
             if one in index and (found := given.get(index[one])) is not None
         ]
-        losses = [
-            loss
-            for loss in done.backwards
-            if call.grad and made and not loss.arms and not detached(loss.ref) and _reaches(loss.ref.obj, call)
-        ]
+        backpropagated = call.grad and any(
+            not one.arms and not detached(one.ref) and _reaches(one.ref.obj, call) for one in done.backwards
+        )
         operands = (module.obj, *(operand(ref) for value in fed for ref in value.refs))
-        for loss in losses[:1]:
+        if made and backpropagated:
             inner = Obj("tensor", "fresh", node, made="call", operands=operands, graph=True)
             note_backward(run, node, (Ref(inner),), retains=False)
             made.append(inner)

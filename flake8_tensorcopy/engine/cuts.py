@@ -171,7 +171,9 @@ def _of_a_graph(rebuilt: Rebuilt, obj: Obj) -> bool:
 
 def _summed(run: Run, rebuilt: Rebuilt, ref: Ref) -> bool:
     """Whether a loss is the sum of the new leaf and of something that may have a graph."""
-    if not any(library.says_loss(name) for name in (run.function.name, ref.place.name if ref.place is not None else "")):
+    if not any(
+        library.says_loss(name) for name in (run.function.name, ref.place.name if ref.place is not None else "")
+    ):
         return False
     pending, others, met = [ref.obj], False, False
     seen: set[Obj] = set()
