@@ -59,7 +59,7 @@ def _on_graph(run: Run, ref: Ref) -> bool:
         return False
     if obj.graph is True:
         return True
-    return _from_trained(run, obj, obj.kind != "tensor") and obj.kind in ("tensor", "unknown")
+    return obj.kind in ("tensor", "unknown") and _from_trained(run, obj, known=run.evidence(obj) < 3)
 
 
 def _from_trained(run: Run, obj: Obj, known: bool) -> bool:
