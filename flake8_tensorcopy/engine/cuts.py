@@ -58,8 +58,16 @@ def _on_graph(run: Run, ref: Ref) -> bool:
     if detached(ref) or off(obj):
         return False
     if obj.graph is True:
-        return True
+        return not _of_a_teacher(run, obj)
     return obj.kind in ("tensor", "unknown") and _from_trained(run, obj, known=run.evidence(obj) < 3)
+
+
+def _of_a_teacher(run: Run, obj: Obj) -> bool:
+    """Whether a value comes from a model that by its name stays as it is: a target, as a rule."""
+    reached = set(linked(obj, strict=True))
+    return any(
+        library.says_frozen(call.module.key) and not reached.isdisjoint(call.results) for call in run.trail.calls
+    )
 
 
 def _from_trained(run: Run, obj: Obj, known: bool) -> bool:

@@ -246,7 +246,9 @@ def walked_from_before_the_loop():
     optimizer = optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
     code = net(torch.ones(2, 3))
     for _ in range(3):
-        head(code).mean().backward(retain_graph=True)  # fact: RecurrentState state=head(code).mean().backward how=outside | retains
+        head(code).mean().backward(
+            retain_graph=True
+        )  # fact: RecurrentState state=head(code).mean().backward how=outside | retains
         optimizer.step()
 
 
