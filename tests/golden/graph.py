@@ -246,9 +246,8 @@ def walked_from_before_the_loop():
     optimizer = optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
     code = net(torch.ones(2, 3))
     for _ in range(3):
-        head(code).mean().backward(
-            retain_graph=True
-        )  # fact: RecurrentState state=head(code).mean().backward how=outside | retains
+        loss = head(code).mean()
+        loss.backward(retain_graph=True)  # fact: RecurrentState state=loss.backward how=outside | retains
         optimizer.step()
 
 
