@@ -2,8 +2,9 @@
 ## What it does
 
 Reports a state that a loop feeds back into a module, on the graph, where each pass calls `backward()`:
-`out, h = rnn(x, h)`. Also an attribute that `forward` computes from its own last value, and (preview)
-`retain_graph=True` in the last `backward()` of a pass that has built the whole graph itself.
+`out, h = rnn(x, h)`. Also an attribute that `forward` computes from its own last value; `retain_graph=True` in a loop
+that steps the weights of what was computed before it; and (preview) in the last `backward()` of a pass that has built
+the whole graph itself.
 
 ## Why it is a bug
 
@@ -87,6 +88,13 @@ def check(facts: list[RecurrentState], region: Region) -> Iterator[Finding]:
                 "nothing walks again"
             )
             yield Finding(region.span(fact.site), "TSC406", message, preview=True)
+            continue
+        if fact.how == "outside" and fact.call is not None:
+            message = (
+                f"`{fact.state}(retain_graph=True)` walks the graph of line {region.line(fact.call)} in each pass, "
+                "whose weights a step has moved: compute it in the loop, or detach it"
+            )
+            yield Finding(region.span(fact.site), "TSC406", message, (region.step(fact.call, "is before the loop"),))
             continue
         does = "walks all the passes before" if fact.retains else "walks into the pass before, whose graph is gone"
         message = (

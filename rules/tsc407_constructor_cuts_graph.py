@@ -42,8 +42,9 @@ the graph (`argmax`, `item()`, `detach()`, `no_grad`) instead of `requires_grad_
 
 ## Limits
 
-Only values that are surely on the graph count, and only where what was made of them is backpropagated, or returned by
-`forward` together with values on the graph. Silent for numbers, for what is only logged, under `torch.no_grad()`, and
+Only values that are surely on the graph count, and only where what was made of them is backpropagated, or returned as
+a loss: by `forward` together with values on the graph, by a function whose name or result says so in a sum with other
+terms. Silent for numbers, for what is only logged, under `torch.no_grad()`, and
 for names that say target, label or the like.
 
 ## References
@@ -71,9 +72,9 @@ def check(facts: list[GraphCut], region: Region) -> Iterator[Finding]:
             continue
         line = region.line(fact.joined)
         if fact.forced:
+            where = f"of what line {line} returns" if fact.returned else f"on line {line}"
             message = (
-                f"`{fact.source}` has no graph, and `{fact.op}` makes it a leaf: `backward()` on line {line} reaches "
-                "no weight"
+                f"`{fact.source}` has no graph, and `{fact.op}` makes it a leaf: `backward()` {where} reaches no weight"
             )
         else:
             message = (

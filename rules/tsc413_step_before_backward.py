@@ -51,8 +51,9 @@ None: compute the loss after the step, or call `backward()` of both losses befor
 
 ## Limits
 
-Only optimizers of which this file shows the modules count, and calls of which backward surely needs the weights: of
-several layers one after the other, or with an input that has a graph.
+Only optimizers of which this file shows the modules count, or which step when a single module has got its gradients;
+and calls of which backward needs the weights: of several layers one after the other, of a module that is an argument
+of the function, or with an input that has a graph.
 
 ## References
 

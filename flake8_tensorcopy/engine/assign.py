@@ -38,7 +38,7 @@ from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate
 from flake8_tensorcopy.engine.recurrent import kept
 from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
 from flake8_tensorcopy.engine.replaced import stored
-from flake8_tensorcopy.engine.retained import assigned, augmented
+from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
@@ -379,6 +379,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             run.now.forget(obj)
             run.hand_out(value, run.stmt or target, "store", obj)
         one = Value((ref,))
+        put_into(run, target, ref, value, source)
         write_to(run, target, one, "[...] =", "subscript", run.short(target.value), whole=base, part=link)
         written_from(run, (ref,), [value])
         if ref.place is None:

@@ -6,14 +6,18 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.linked import detached, proven_terms
+from flake8_tensorcopy.engine.linked import detached, linked, off, operand, proven_terms
 from flake8_tensorcopy.engine.run import Backward
+from flake8_tensorcopy.engine.summaries import find, target_of
 from flake8_tensorcopy.engine.trail import ModuleCall
 from flake8_tensorcopy.engine.values import UNKNOWN, Obj, Ref, Value, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.run import Run
+
+
+MAX_CARRIED = 20  # calls of modules, of one function
 
 
 def note_backward(run: Run, node: ast.Call, refs: tuple[Ref, ...], retains: bool) -> None:
@@ -88,6 +92,58 @@ def carried_back(run: Run, node: ast.Call, done: Run, values: list[Value], resul
             if returned.refs and all(ref.obj in proven and not detached(ref) for ref in returned.refs):
                 held = result if not slot else _item(run, result, slot)
                 note_backward(run, node, held.refs[:1], backward.retains)
+
+
+def calls_carried_back(run: Run, node: ast.Call, done: Run, values: list[Value], result: Value) -> None:
+    """The modules that a function of this file called, where the caller knows them and gets what they gave; and the
+    loss that was computed from that and backpropagated in the function."""
+    if done.function.name == "forward" or run.state is None:
+        return  # of which the call itself is noted
+    index = {obj: position for position, obj in enumerate(done.params)}
+    given = dict(enumerate(values[: len(done.params)]))
+    returned = [
+        (one, result if not slot else _item(run, result, slot)) for slot, one in _returned(done) if len(one.refs) == 1
+    ]
+    for call in done.trail.calls[:MAX_CARRIED]:
+        target = target_of(call.module, index)
+        module = find(run, node, target, given) if target is not None and not call.arms and not call.within else None
+        if module is None or module.obj is None:
+            continue
+        made = [
+            ref.obj
+            for one, held in returned
+            if not detached(one.refs[0]) and not off(one.refs[0].obj) and _reaches(one.refs[0].obj, call)
+            for ref in held.refs
+            if not detached(ref)
+        ]
+        fed = [
+            found
+            for value in call.fed
+            for ref in value.refs
+            if not detached(ref)
+            for one in linked(ref.obj, strict=True)
+            if one in index and (found := given.get(index[one])) is not None
+        ]
+        backpropagated = call.grad and any(
+            not one.arms and not detached(one.ref) and _reaches(one.ref.obj, call) for one in done.backwards
+        )
+        operands = (module.obj, *(operand(ref) for value in fed for ref in value.refs))
+        if made and backpropagated:
+            inner = Obj("tensor", "fresh", node, made="call", operands=operands, graph=True)
+            note_backward(run, node, (Ref(inner),), retains=False)
+            made.append(inner)
+        grad = call.grad if run.now.grad else run.now.grad
+        if made:
+            run.trail.calls.append(
+                ModuleCall(
+                    module.obj, node, tuple(made), tuple(fed), grad, run.count(), run.loop, run.within, run.now.arms
+                )
+            )
+
+
+def _reaches(obj: Obj, call: ModuleCall) -> bool:
+    """Whether a value hangs on what a call of a module gave."""
+    return any(one in call.results for one in linked(obj, strict=True))
 
 
 def _returned(done: Run) -> list[tuple[str, Value]]:

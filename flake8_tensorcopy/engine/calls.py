@@ -8,12 +8,13 @@ import sys
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import module_used
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.backward import backward_through, carried_back, note_call
+from flake8_tensorcopy.engine.backward import backward_through, calls_carried_back, carried_back, note_call
 from flake8_tensorcopy.engine.callers import note_passed
 from flake8_tensorcopy.engine.constructors import COPYING, OTHERS, made_from
 from flake8_tensorcopy.engine.containers import container_method, shallow_copy
 from flake8_tensorcopy.engine.copied_graph import called, called_inside
 from flake8_tensorcopy.engine.cuts import constructed
+from flake8_tensorcopy.engine.distributions import distribution, distribution_method
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     evaluate,
@@ -174,6 +175,9 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         write_to(run, node, target, short, "function", run.short(args.nodes[0]), recorded=False)
         run.written_here.append((node, target, short))
         return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
+    if name.startswith("torch.distributions.") and short[:1].isupper():
+        args.use(run)
+        return distribution(node, args)
     if name.startswith("torch.optim.lr_scheduler."):
         return fresh(run, node, "instance", name)
     if name.startswith("torch.optim.") and short[:1].isupper():
@@ -314,6 +318,9 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         held = run.now.fields(obj).get("." + name)
         if held is not None and held.obj is not None and held.obj.kind in ("module", "function"):
             return call_evaluated(run, node, held, args, func)
+    drawn = distribution_method(run, node, obj, name, args)
+    if drawn is not None:
+        return drawn
     if obj.kind in ("instance", "module", "unknown"):
         passed(run, node, args, receiver=True)
         role = "difference" if library.compares(name) else "argument"
@@ -415,6 +422,7 @@ def _call_function(
         met(run, done, values, args.keywords)
     if not args.spread:
         carried_back(run, node, done, values, result)
+        calls_carried_back(run, node, done, values, result)
         added_by_callee(run, node, done, values)
     by_call(run, node, done, values)
     called_inside(run, node, done, values)

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import GraphCut
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked, off, terms
@@ -23,6 +24,9 @@ OF_LISTS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch
 # Made of these, a value has no gradient to pass on.
 _STEPS = frozenset("argmax argmin round floor ceil sign bincount histc nonzero searchsorted".split())
 
+# Of these no more than a part of what they give is on the graph.
+_UNCLEAR = frozenset("call max min median mode unique sort topk kthvalue cummax cummin".split())
+
 _MEANT = re.compile(r"(^|[_.])(targets?|labels?|tgt|truth|gt|baseline|old|prev|ref|reference|frozen|stats?)(_|\d|$)")
 
 
@@ -38,7 +42,8 @@ def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) 
     else:
         sources = [ref for ref in value.refs if name in OF_TENSORS and _on_graph(run, ref)]
     shown = run.short(args.nodes[0])
-    if sources and not _MEANT.search(shown.lower()):
+    bound = [run.text(one) for one in run.stmt.targets] if isinstance(run.stmt, ast.Assign) else []
+    if sources and not any(_MEANT.search(text.lower()) for text in (shown, *bound)):
         made = result.refs[0].obj
         if made in (ref.obj for ref in sources):
             return result
@@ -52,12 +57,33 @@ def _on_graph(run: Run, ref: Ref) -> bool:
     obj = ref.obj
     if detached(ref) or off(obj):
         return False
-    return obj.graph is True or (obj.kind == "tensor" and _from_trained(run, obj))
+    if obj.graph is True:
+        return not _of_a_teacher(run, obj)
+    return obj.kind in ("tensor", "unknown") and _from_trained(run, obj, known=run.evidence(obj) < 3)
 
 
-def _from_trained(run: Run, obj: Obj) -> bool:
+def _of_a_teacher(run: Run, obj: Obj) -> bool:
+    """Whether a value comes from a model that by its name stays as it is: a target, as a rule."""
+    reached = set(linked(obj, strict=True))
+    return any(
+        library.says_frozen(call.module.key) and not reached.isdisjoint(call.results) for call in run.trail.calls
+    )
+
+
+def _from_trained(run: Run, obj: Obj, known: bool) -> bool:
+    """Whether a value was computed from the output of what is called with a graph; `known`: of what is surely a module,
+    by operations that make tensors of tensors."""
     calls = {one: call for call in run.trail.calls if call.grad for one in call.results}
-    return any(one in calls and calls[one].module in run.modules for one in linked(obj, strict=True))
+    for one in linked(obj, strict=True):
+        if one in calls:
+            module = calls[one].module
+            if library.says_frozen(module.key):
+                return False
+            if module in run.modules and (not known or module.kind == "module"):
+                return one is not obj or not known
+        elif known and one.owner == "fresh" and one.made in _UNCLEAR:
+            return False
+    return False
 
 
 def made_leaf(run: Run, node: ast.AST, ref: Ref, shown: str) -> None:
@@ -66,7 +92,7 @@ def made_leaf(run: Run, node: ast.AST, ref: Ref, shown: str) -> None:
     if (
         obj.leaf
         or obj.param
-        or any(known.obj in ancestors(obj) for known in run.trail.rebuilt)
+        or any(known.site is part for known in run.trail.rebuilt for part in ast.walk(node))
         or not _of_weights(run, obj)
         or _still_linked(run, obj)
     ):
@@ -119,15 +145,60 @@ def _joined(run: Run, rebuilt: Rebuilt) -> ast.AST | None:
                 return backward.node
         elif not detached(backward.ref) and rebuilt.obj in ancestors(backward.ref.obj):
             return backward.node
-    if rebuilt.forced or run.function.name != "forward":
-        return None
-    parameter = any(one.param for one in ancestors(rebuilt.obj))
+    forward = run.function.name in ("forward", "training_step")
     for value, state, node in run.returned:
         for ref in value.refs:
             held = state.fields(ref.obj).values() if ref.obj.kind in ("tuple", "list", "dict") else ()
             for one in (ref, *(inner for item in held for inner in item.refs)):
                 if detached(one) or rebuilt.obj not in ancestors(one.obj):
                     continue
-                if one.obj is not rebuilt.obj and (one.obj.graph or (parameter and one.obj.graph is None)):
+                if rebuilt.forced:
+                    if one.obj is rebuilt.obj and one.obj.zero_dim and (forward or _says_loss(run, node)):
+                        return node
+                elif _marked(run, one.obj) or (forward and _of_a_graph(rebuilt, one.obj)) or _summed(run, rebuilt, one):
                     return node
     return None
+
+
+def _says_loss(run: Run, node: ast.Return) -> bool:
+    """Whether what is returned, or the function, is called a loss."""
+    names = (getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(node))
+    return any(library.says_loss(name) for name in (run.function.name, *names))
+
+
+def _marked(run: Run, obj: Obj) -> bool:
+    """Whether a loss computed from the new leaf was told to require grad, so that it can be backpropagated."""
+    return any(other.forced and other.obj is obj and obj.zero_dim for other in run.trail.rebuilt)
+
+
+def _of_a_graph(rebuilt: Rebuilt, obj: Obj) -> bool:
+    """Whether something else than the new leaf is on the graph of a value that `forward` returns."""
+    parameter = any(one.param for one in ancestors(rebuilt.obj))
+    return obj is not rebuilt.obj and bool(obj.graph or (parameter and obj.graph is None))
+
+
+def _summed(run: Run, rebuilt: Rebuilt, ref: Ref) -> bool:
+    """Whether a loss is the sum of the new leaf and of something that may have a graph."""
+    if not any(
+        library.says_loss(name) for name in (run.function.name, ref.place.name if ref.place is not None else "")
+    ):
+        return False
+    pending, others, met = [ref.obj], False, False
+    seen: set[Obj] = set()
+    while pending:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.made in ("+", "-", "add", "sub"):
+            pending.extend(one.operands)
+        elif rebuilt.obj in ancestors(one):
+            met = True
+        else:
+            others = others or _computed(one)
+    return met and others
+
+
+def _computed(obj: Obj) -> bool:
+    """Whether a term was computed from something that may have a graph."""
+    return obj.owner == "fresh" and obj.kind in ("tensor", "unknown") and not off(obj) and bool(obj.operands)

@@ -103,6 +103,7 @@ _MODULE = re.compile(
     re.IGNORECASE,
 )
 _CONTAINER = re.compile(r"(^|[._])(data|batch|graph|sample|spec|state|td|tensordict|inputs|boxes|instances)e?s?\d*$")
+_LOSS = re.compile(r"loss|objective|criterion|(^|_)(nll|elbo|cost|penalty)(_|\d|$)", re.IGNORECASE)
 _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
 
@@ -159,6 +160,16 @@ def says_container(text: str) -> bool:
 def says_loader(text: str) -> bool:
     """Whether an expression names a DataLoader."""
     return bool(_LOADER.search(text))
+
+
+def says_loss(name: str) -> bool:
+    """Whether a name is one of a loss, or of what computes it."""
+    return bool(_LOSS.search(name))
+
+
+def gives_loss(name: str) -> bool:
+    """Whether a function of that name returns what is backpropagated, or what a loss is made of."""
+    return name in ("forward", "training_step") or says_loss(name)
 
 
 def compares(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref
 
@@ -77,8 +77,9 @@ def _scaled(obj: Obj) -> bool:
     )
 
 
-def proven_terms(obj: Obj) -> Iterator[Obj]:
-    """Of the terms of a value that got its gradients, those that are surely on the graph."""
+def proven_terms(obj: Obj, recorded: Collection[Obj] = ()) -> Iterator[Obj]:
+    """Of the terms of a value that got its gradients, those that are surely on the graph: `recorded` is what modules
+    gave that were called with a graph."""
     pending = [obj]
     seen: set[Obj] = set()
     while pending and len(seen) < MAX_LINKED:
@@ -91,4 +92,11 @@ def proven_terms(obj: Obj) -> Iterator[Obj]:
             operands = one.operands[-1:] if _scaled(one) else one.operands
             values = [item for item in operands if item.kind not in ("module", "instance") and not off(item)]
             certain = len(operands) == 1
-            pending.extend(item for item in values if certain or item.graph)
+            pending.extend(item for item in values if certain or item.graph or _recorded(item, recorded))
+
+
+def _recorded(obj: Obj, recorded: Collection[Obj]) -> bool:
+    """Whether a tensor was computed from what a module gave, and is not that itself."""
+    if obj.kind != "tensor" or not recorded:
+        return False
+    return any(one in recorded for one in linked(obj, strict=True) if one is not obj)

@@ -244,7 +244,7 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     for value in args.values:
         run.note(value, 2)
     args.use(run, "operand")
-    if module.cls in _RECURRENT:
+    if module.cls in _RECURRENT or module.cls == _LSTM_CELL:
         return _call_recurrent(run, node, module, args)
     several = op is not None and op.many != 1
     result = fresh(run, node, "unknown" if several else "tensor", module.cls, operands=(module, *args.objs()))
@@ -254,14 +254,16 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     return result
 
 
+_LSTM_CELL = "torch.nn.LSTMCell"
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 
 
 def _call_recurrent(run: Run, node: ast.Call, module: Obj, args: Args) -> Value:
-    """`output, state = lstm(x)`: an LSTM keeps its output for backward."""
+    """`output, state = lstm(x)`: an LSTM keeps its output for backward; a cell gives two tensors."""
     parts: list[tuple[str, ast.expr, Value]] = []
+    kind = "tensor" if module.cls == _LSTM_CELL else "unknown"
     for slot in ("[0]", "[1]"):
-        part = fresh(run, node, "unknown", module.cls, operands=(module, *args.objs()))
+        part = fresh(run, node, kind, module.cls, operands=(module, *args.objs()))
         part.refs[0].obj.graph = graph_of_call(run, module, args.values)
         parts.append((slot, node, part))
     keeps = module_keeps(module)

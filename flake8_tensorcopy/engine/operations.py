@@ -399,6 +399,9 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
     if op.factory:
         obj.graph = args.flag("requires_grad")
         obj.leaf = obj.graph or None
+    elif op.detaches and args.flag("requires_grad"):
+        obj.graph = obj.leaf = True  # `zeros_like(x, requires_grad=True)`: nothing of x but its shape
+        obj.operands = ()
     elif run.now.grad is False or op.detaches:
         obj.graph = False
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.backward import inside, made_at, next_pass
@@ -11,7 +12,7 @@ from flake8_tensorcopy.engine.linked import detached, linked, off, terms
 from flake8_tensorcopy.engine.module import MODULE_BASES
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Kept, ModuleCall
-from flake8_tensorcopy.engine.values import Obj, Ref, Value
+from flake8_tensorcopy.engine.values import Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Backward, Run
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 # Whatever is taken off the graph in place, and what makes a longer state of a state: a cache, as a rule.
 _IN_PLACE = frozenset({"detach_"})
 _GROWS = frozenset({"cat", "concat", "concatenate", "stack"})
-_CUTS = frozenset({"detach", "detach_", "data", "no_grad", "inference_mode", "item", "numpy", "set_grad_enabled"})
+MAX_INPUTS = 20
+
+_CUTS = frozenset({"detach", "detach_", "data", "item", "numpy"})
+_OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def finish_recurrent(run: Run) -> None:
@@ -57,10 +61,10 @@ def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> No
             if value.refs and all(_comes_from(ref, walked, made, first, depth) for ref in value.refs):
                 if not _named(value.refs[0]):
                     continue
-                _report(run, value.refs[0], call, second, loop, first.retains)
+                state = _state(run, value.refs[0], loop, lambda ref: _comes_from(ref, walked, made, first, depth))
+                _report(run, state, call, second, loop, first.retains)
                 return
-    if not _mentions(loop, _CUTS):
-        _carried_name(run, walked, first, second, loop)
+    _carried_name(run, walked, first, second, loop)
 
 
 def _in_some_passes(backward: Backward, loop: ast.stmt) -> bool:
@@ -73,7 +77,7 @@ def _in_some_passes(backward: Backward, loop: ast.stmt) -> bool:
     return False
 
 
-def _mentions(loop: ast.stmt, names: frozenset[str]) -> bool:
+def _mentions(loop: ast.AST, names: frozenset[str]) -> bool:
     return any(isinstance(part, ast.Attribute) and part.attr in names for part in ast.walk(loop))
 
 
@@ -103,6 +107,18 @@ def _comes_from(ref: Ref, walked: set[Obj], made: dict[Obj, ModuleCall], first: 
     return False
 
 
+def _state(run: Run, ref: Ref, loop: ast.stmt, fed_back: Callable[[Ref], bool]) -> Ref:
+    """Of what an argument was computed from, what a name holds from the pass before: `torch.cat([x, state], 1)`."""
+    pending = [ref]
+    for one in pending:
+        if one.place is not None and one.place.node is not None and inside(one.place.node, loop):
+            return one
+        held = run.now.fields(one.obj).values() if one.obj.kind in ("list", "tuple") and run.state is not None else ()
+        inputs = (*one.obj.inputs, *(inner for item in held for inner in item.refs))
+        pending.extend(given for given in inputs if len(pending) < MAX_INPUTS and fed_back(given))
+    return ref
+
+
 def _named(ref: Ref) -> bool:
     """Whether a name or an attribute holds the state, and not some item of a list."""
     return ref.place is None or "[" not in ref.place.name
@@ -119,17 +135,42 @@ def _retained_for_nothing(run: Run, backward: Backward) -> None:
     names = (part.func for part in ast.walk(loop) if isinstance(part, ast.Call))
     if any((name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")) == "grad" for name in names):
         return
-    if _built_inside(run, backward.ref.obj, loop):
+    before = _walked_again(run, backward, graph, loop)
+    if before is not None or _built_inside(run, backward.ref.obj, loop):
         run.fact(
             RecurrentState(
                 site=backward.node,
                 state=run.short(backward.node.func),
-                how="retained",
-                call=None,
+                how="retained" if before is None else "outside",
+                call=before,
                 backward=backward.node,
                 retains=True,
             )
         )
+
+
+def _walked_again(run: Run, backward: Backward, graph: set[Obj], loop: ast.stmt) -> ast.Call | None:
+    """A call before the loop, of a module that each pass steps: backward walks its graph with weights that are gone."""
+    stepped = {
+        write.ref.obj
+        for write in run.log
+        if write.how == "training" and inside(write.node, loop) and write.ref.obj in holds_of(run, write)
+    }
+    for call in run.trail.calls:
+        outside = call.tick < backward.tick and not inside(call.node, loop)
+        if outside and call.grad and call.module in stepped and not graph.isdisjoint(call.results):
+            return call.node
+    return None
+
+
+def holds_of(run: Run, write: Write) -> list[Obj]:
+    """What an optimizer holds, of a write that is its step: nothing for any other one."""
+    if not isinstance(write.node, ast.Call) or write.node not in run.method_calls:
+        return []
+    base, name = run.method_calls[write.node]
+    obj = base.obj
+    known = name == "step" and obj is not None and obj.kind == "optimizer" and isinstance(obj.data, list)
+    return obj.data if known and obj is not None else []
 
 
 def _built_inside(run: Run, obj: Obj, loop: ast.stmt) -> bool:
@@ -177,8 +218,12 @@ def _carried_name(run: Run, walked: set[Obj], first: Backward, second: Backward,
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=source) if any(
                 isinstance(part, ast.Name) and part.id == name for part in ast.walk(source)
-            ):
-                shared = [one for one in walked if one.node is source and one.graph and one in linked(first.ref.obj)]
+            ) and not _may_cut(loop, name):
+                shared = [
+                    one
+                    for one in walked
+                    if one.node is source and (one.graph or _has_gradient(run, one)) and one in linked(first.ref.obj)
+                ]
                 if any(one in linked(second.ref.obj, strict=True) for one in shared):
                     run.fact(
                         RecurrentState(
@@ -190,6 +235,30 @@ def _carried_name(run: Run, walked: set[Obj], first: Backward, second: Backward,
                             retains=first.retains,
                         )
                     )
+
+
+def _has_gradient(run: Run, obj: Obj) -> bool:
+    """Whether a value hangs on something of which the function reads the gradient."""
+    return any(one in run.tape.gradients for one in linked(obj, strict=True))
+
+
+def _may_cut(loop: ast.stmt, name: str) -> bool:
+    """Whether the loop takes something of that name off the graph, or binds it where grad mode may be off."""
+    for part in ast.walk(loop):
+        match part:
+            case ast.Attribute(value=base, attr=attr) if attr in _CUTS:
+                if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(base)):
+                    return True
+            case ast.With(items=items, body=body) if any(_mentions(item, _OFF) for item in items):
+                if any(
+                    isinstance(item, ast.Name) and item.id == name and isinstance(item.ctx, ast.Store)
+                    for statement in body
+                    for item in ast.walk(statement)
+                ):
+                    return True
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="set_grad_enabled"))):
+                return True
+    return False
 
 
 # ----- attributes of a module

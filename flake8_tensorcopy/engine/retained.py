@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
 from flake8_tensorcopy.engine.facts import GraphRetained
 from flake8_tensorcopy.engine.graph import ancestors
@@ -73,7 +74,26 @@ def keep_in_container(run: Run, node: ast.Call, ref: Ref, name: str, value: Valu
     older = obj.loop is None or len(obj.loop) < len(run.loop)
     if (obj.kind == "list" and older) or (obj.kind == "unknown" and obj.owner in ("argument", "attribute", "item")):
         if obj.kind == "list" or name == "append":
-            _note(run, node, func.value, "list", run.short(node.args[-1]), value, keeper=(obj,))
+            for held in _each(run, value):
+                _note(run, node, func.value, "list", run.short(node.args[-1]), held, keeper=(obj,))
+
+
+def _each(run: Run, value: Value) -> list[Value]:
+    """The value, or what a new dict or tuple holds: `history.append({"loss": loss})`."""
+    obj = value.obj
+    if obj is not None and obj.kind in ("dict", "tuple", "list") and obj.owner == "fresh":
+        return [held for held in run.now.fields(obj).values() if held.refs]
+    return [value]
+
+
+def put_into(run: Run, target: ast.Subscript, ref: Ref, value: Value, source: ast.expr) -> None:
+    """`losses[step] = loss`, into a tensor that was made before the loop."""
+    obj = ref.obj
+    made = made_at(obj)
+    if obj.kind != "tensor" or obj.owner != "fresh" or not run.within or not run.now.grad or run.stmt is None:
+        return
+    if not detached(ref) and not inside(made, run.within[-1]) and isinstance(target.value, (ast.Name, ast.Attribute)):
+        _note(run, run.stmt, target.value, "list", run.short(source), value, keeper=(obj,))
 
 
 def _is_deque(run: Run, obj: Obj) -> bool:
@@ -163,16 +183,26 @@ def _root(node: ast.expr) -> str:
 
 def finish_retained(run: Run) -> None:
     """Of what was kept: values backpropagated in the same pass, in what is never backpropagated itself."""
+    recorded = {
+        obj
+        for call in run.trail.calls
+        if call.grad and not library.says_frozen(call.module.key)
+        for obj in call.results
+    }
+    told: dict[ast.AST, ast.AST] = {}  # sums that have been reported, by the code that makes them
     for added in run.trail.added:
         if not _outlives(run, added) or _backpropagated(run, added):
             continue
+        if any(told.get(obj.node, added.site) is not added.site for obj in added.objs if obj.node is not None):
+            continue  # a list of such sums
         for backward in run.backwards:
             if detached(backward.ref) or not same_pass(backward, added.loop, added.arms):
                 continue
-            shared = [one for one in proven_terms(backward.ref.obj) if one in added.objs]
+            shared = [one for one in proven_terms(backward.ref.obj, recorded) if one in added.objs]
             certain = bool(shared) and all(_of_this_pass(one, added) for one in shared)
             if not certain and not (added.how == "list" and _clone_of(run, backward, added)):
                 continue
+            told[added.made] = added.site
             run.fact(
                 GraphRetained(
                     site=added.site,

@@ -23,6 +23,7 @@ from flake8_tensorcopy.engine.graph import (
     without_grad,
 )
 from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
+from flake8_tensorcopy.engine.linked import linked, operand
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
 
@@ -129,7 +130,7 @@ def record(run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: 
     tape = run.tape
     inside = items_of(run, operands)
     if any(value not in operands for value in inside):
-        added = [ref.obj for value in inside for ref in value.refs if ref.obj not in result.operands]
+        added = [operand(ref) for value in inside for ref in value.refs if ref.obj not in result.operands]
         result.operands = (*result.operands, *added)
         operands = [*operands, *inside]
     reached = {ref.obj for value in operands for ref in value.refs if graph_of(Value((ref,))) is not False}
@@ -142,10 +143,11 @@ def record(run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: 
         return
     if keeps.output:
         _save(run, Saved(result, None, result, node, keeper, result.graph is True, run.count(), run.now.arms))
-    if result.graph is not True:
+    perhaps = result.graph is None and keeps.how == "own"  # what a model of unknown make gave is on a graph, as a rule
+    if result.graph is not True and not perhaps:
         return
     for index in keeps.inputs:
-        if index >= len(operands) or not _kept(keeps, operands, index):
+        if index >= len(operands) or not (perhaps or _kept(keeps, operands, index)):
             continue
         for ref in operands[index].refs:
             _keep_operand(run, node, keeper, ref, result)
@@ -171,7 +173,8 @@ def _keep_operand(run: Run, node: ast.AST, keeper: str, ref: Ref, result: Obj) -
         made = ref.obj.node
         name = ref.place.name if ref.place is not None else ref.obj.key or "a tensor"
         run.tape.found.append(InferenceUse(site=node, value=name, made=made, keeper=keeper))
-    _save(run, Saved(ref.obj, ref, result, node, keeper, True, run.count(), run.now.arms | ref.arms))
+    proven = result.graph is True
+    _save(run, Saved(ref.obj, ref, result, node, keeper, proven, run.count(), run.now.arms | ref.arms))
 
 
 def _save(run: Run, saved: Saved) -> None:
@@ -379,7 +382,10 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         return None
     if not saved.proven and (run.function.name == "__init__" or ref.place is None or _by_hand(run, write)):
         return None
-    if not saved.proven and (bypassed or not _from_arguments(saved.obj) or run.evidence(saved.obj, None) < 1):
+    proven = saved.proven or (where.backward and not bypassed and _of_a_model(run, saved.obj))
+    if saved.ref is not None and not proven:
+        return None
+    if not proven and (bypassed or not _from_arguments(saved.obj) or run.evidence(saved.obj, None) < 1):
         return None
     return SavedWrite(
         site=write.node,
@@ -389,14 +395,21 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         saved=saved.node,
         keeper=saved.keeper,
         output=saved.ref is None,
-        proven=saved.proven,
-        supposed=() if saved.proven else _from_arguments(saved.obj),
+        proven=proven,
+        supposed=() if proven else _from_arguments(saved.obj),
         backward=where.node if where.backward else None,
         certain=not write.mixed,
         bypassed=bypassed,
         leaf=leaf,
         inner=write.inner,
     )
+
+
+def _of_a_model(run: Run, obj: Obj) -> bool:
+    """Whether a value was computed from the output of what was called with a graph, and is no model kept as it is."""
+    calls = {made: call for call in run.trail.calls if call.grad for made in call.results}
+    found = [calls[one] for one in linked(obj, strict=True) if one in calls]
+    return bool(found) and not any(library.says_frozen(call.module.key) for call in found)
 
 
 def known_by_calls(module: Module, function: Function, fact: Fact) -> Fact | None:

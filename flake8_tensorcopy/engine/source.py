@@ -49,7 +49,7 @@ REQUIRES_GRAD = 1 << 32  # sets `requires_grad`, or reads it
 TO_ARRAY = 1 << 33  # `.numpy()`, `np.array(..)`
 INFERENCE = 1 << 34  # names inference_mode, or calls what is decorated with it
 BACKWARD = 1 << 36  # calls `backward()`, itself or through a function of this file
-KEPT = 1 << 37  # a forward method that sets an attribute, or makes a tensor of others
+KEPT = 1 << 37  # a forward method that sets an attribute; what returns a loss, and makes a tensor of others
 REBUILT = 1 << 38  # a tensor made of others by a constructor, or made a leaf
 RATIO = 1 << 39  # takes an exponential
 UNWRAP = 1 << 40  # makes a Parameter that is not simply assigned to an attribute by `__init__`
@@ -364,7 +364,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 elif called == "copy" and node.args:
                     features |= MODULE_ALIAS
                 elif called in _CONSTRUCTORS and node.args and not isinstance(node.args[0], ast.Constant):
-                    features |= REBUILT | (KEPT if owner.name == "forward" else 0)
+                    features |= REBUILT
                 elif called == "exp":
                     features |= RATIO
             case ast.AugAssign():
@@ -480,6 +480,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
         features |= UNWRAP
     if cls is not None:
         cls.holders.update((attribute, "") for attribute, held in holders if not held or held in made)
+    if features & REBUILT and library.gives_loss(owner.name):
+        features |= KEPT
     owner.features |= features
     owner.depth = max(owner.depth, deepest)
     if owner.loops & owner.stores:

@@ -90,7 +90,7 @@ def _summarise(run: Run) -> Summary:
     index = {obj: position for position, obj in enumerate(run.params)}
     seen: set[tuple[object, ...]] = set()
     for write in run.log:
-        target = _target(write.ref.obj, index)
+        target = target_of(write.ref.obj, index)
         if target is None:
             continue
         training = write.how == "training"
@@ -106,17 +106,17 @@ def _summarise(run: Run) -> Summary:
         node = write.inner or write.node
         summary.effects.append(Effect(target, chain, write.op, training, node, bool(write.arms), write.grad))
     for obj, key in run.rebinds:
-        target = _target(obj, index)
+        target = target_of(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
             summary.rebinds.append((target, key))
     for handed in run.handed:
-        target = _target(handed.ref.obj, index)
+        target = target_of(handed.ref.obj, index)
         kept = handed.how == "passed" or (handed.how == "store" and handed.into is not None)
         if kept and target is not None and not handed.mixed and not handed.arms and len(summary.stores) < MAX_EFFECTS:
             chain = tuple(link for link in handed.ref.chain if link.op != "=")
             summary.stores.append((target, chain, handed))
     for hooked in run.hooks:
-        target = _target(hooked.module.obj, index)
+        target = target_of(hooked.module.obj, index)
         if target is not None:
             summary.hooks.append((target, hooked))
     for value, state, _ in run.returned:
@@ -127,7 +127,8 @@ def _summarise(run: Run) -> Summary:
     return summary
 
 
-def _target(obj: Obj, index: dict[Obj, int]) -> Target | None:
+def target_of(obj: Obj, index: dict[Obj, int]) -> Target | None:
+    """Where the caller finds an object of the function, by the positions of its parameters."""
     slots: list[str] = []
     while obj not in index:
         if obj.parent is None or len(slots) > 6:
@@ -139,7 +140,7 @@ def _target(obj: Obj, index: dict[Obj, int]) -> Target | None:
 
 def _result(ref: Ref, index: dict[Obj, int], heap: dict[Obj, dict[str, Value]], depth: int) -> Result:
     chain = tuple(link for link in ref.chain if link.op != "=")
-    target = _target(ref.obj, index)
+    target = target_of(ref.obj, index)
     parts: tuple[tuple[str, tuple[Result, ...]], ...] = ()
     obj = ref.obj
     if target is None and obj.kind in ("tuple", "list", "dict") and depth < 3:
@@ -164,7 +165,7 @@ def apply_summary(
         if name in keywords:
             given[position] = keywords[name][1]
     for effect in summary.effects:
-        value = _find(run, node, effect.target, given)
+        value = find(run, node, effect.target, given)
         if value is None:
             continue
         if effect.training:
@@ -185,13 +186,13 @@ def apply_summary(
             recorded=effect.recorded,
         )
     for target, key in summary.rebinds:
-        value = _find(run, node, target, given)
+        value = find(run, node, target, given)
         if value is not None:
             for ref in value.refs:
                 held = Obj("unknown", "attribute", node, parent=ref.obj, slot=key, key=f"{ref.obj.key}{key}")
                 run.now.set_field(ref.obj, key, Value((Ref(held),)))
     for target, chain, handed in summary.stores:
-        value = _find(run, node, target, given)
+        value = find(run, node, target, given)
         if value is not None:
             for ref in _with_links(value, chain, node).refs:
                 arms, several = ref.arms | run.now.arms, mixed(value, ref)
@@ -209,7 +210,7 @@ def apply_summary(
 def hooks_of(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value]) -> None:
     """The forward hooks that a function of this file registers on what it is given here."""
     for target, hooked in summary.hooks[:MAX_EFFECTS]:
-        value = _find(run, node, target, given)
+        value = find(run, node, target, given)
         if value is not None:
             if hooked.over in summary.names:
                 from flake8_tensorcopy.engine.hooks import numbers_in
@@ -230,7 +231,8 @@ def _argument_text(run: Run, node: ast.Call, target: Target, summary: Summary) -
     return name + "".join(target.slots)
 
 
-def _find(run: Run, node: ast.AST, target: Target, given: dict[int, Value]) -> Value | None:
+def find(run: Run, node: ast.AST, target: Target, given: dict[int, Value]) -> Value | None:
+    """What the caller has there."""
     value = given.get(target.argument)
     for slot in target.slots:
         if value is None or not value.refs:
@@ -279,15 +281,21 @@ def _computed_from(was: Obj, given: dict[int, Value]) -> tuple[Obj, ...]:
 def _operands(was: Obj, given: dict[int, Value], names: list[str]) -> tuple[Obj, ...]:
     """The arguments of this call that the result was computed from."""
     reached = {one.key for one in ancestors(was) if one.owner == "argument"}
-    through = {one.key for one in linked(was) if one.owner == "argument"} | set(
-        names[:1] if names[:1] == ["self"] else ()
-    )
-    return tuple(
-        operand(ref) if names[position] in through else cut(ref.obj)
-        for position, value in given.items()
-        for ref in value.refs
-        if names[position] in reached
-    )
+    own = set(names[:1] if names[:1] == ["self"] else ())
+    perhaps = {one.key for one in linked(was) if one.owner == "argument"} | own
+    surely = {one.key for one in linked(was, strict=True) if one.owner == "argument"} | own
+    found: list[Obj] = []
+    for position, value in given.items():
+        name = names[position]
+        for ref in value.refs if name in reached else ():
+            if name in surely:
+                found.append(operand(ref))
+            elif name in perhaps:
+                # By a call of which nothing is known: of itself, of a wrapped function.
+                found.append(Obj("unknown", "unknown", was.node, made="call", operands=(operand(ref),)))
+            else:
+                found.append(cut(ref.obj))
+    return tuple(found)
 
 
 def _graph_of(run: Run, was: Obj, chain: Chain) -> bool | None:
@@ -299,7 +307,7 @@ def _graph_of(run: Run, was: Obj, chain: Chain) -> bool | None:
 
 def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], names: list[str]) -> Value:
     if result.target is not None:
-        found = _find(run, node, result.target, given)
+        found = find(run, node, result.target, given)
         return _with_links(found, result.chain, node) if found is not None else UNKNOWN
     was = result.obj
     assert was is not None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.backward import inside, made_at
 from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.cuts import finish_cuts
@@ -13,7 +14,7 @@ from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, SteppedBefo
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.recurrent import finish_recurrent
+from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.trail import Holds, ModuleCall, Update
@@ -220,7 +221,9 @@ def _judge_steps(run: Run, backward: Backward) -> None:
         if any(one != other for one, other in zip(call.loop, backward.loop, strict=False)):
             continue  # through a state of another pass
         for write in steps:
-            if write.ref.obj is call.module and call.tick < write.tick and _steps(run, write):
+            if len(call.loop) < len(backward.loop) and getattr(write.node, "lineno", 0) > backward.node.lineno:
+                continue  # the step of the pass before
+            if write.ref.obj is call.module and call.tick < write.tick and _moves(run, write, call.module):
                 run.fact(
                     SteppedBefore(
                         site=write.node,
@@ -231,25 +234,38 @@ def _judge_steps(run: Run, backward: Backward) -> None:
                 )
 
 
-def _steps(run: Run, write: Write) -> bool:
-    """Whether a write is the step of an optimizer that is known to hold the module."""
-    if not isinstance(write.node, ast.Call) or write.node not in run.method_calls:
+def _moves(run: Run, write: Write, module: Obj) -> bool:
+    """Whether a step moves a module: its optimizer was built from that, or nothing else has got a gradient by the last
+    `backward()` before it."""
+    if module in holds_of(run, write):
+        return True
+    base, name = run.method_calls.get(write.node, (None, "")) if isinstance(write.node, ast.Call) else (None, "")
+    obj = base.obj if base is not None else None
+    if name != "step" or obj is None or (obj.kind == "optimizer" and obj.data):
         return False
-    base, name = run.method_calls[write.node]
-    obj = base.obj
-    return (
-        name == "step"
-        and obj is not None
-        and obj.kind == "optimizer"
-        and isinstance(obj.data, list)
-        and write.ref.obj in obj.data
-    )
+    before = [one for one in run.backwards if one.tick < write.tick and not exclusive(one.arms, write.arms)]
+    if not before or detached(before[-1].ref):
+        return False
+    reached = set(linked(before[-1].ref.obj))
+    walked = {
+        call.module for call in run.trail.calls if call.grad is not False and not reached.isdisjoint(call.results)
+    }
+    return {one for one in walked if not (library.says_loss(one.key) or _weightless(one))} == {module}
+
+
+def _weightless(module: Obj) -> bool:
+    return module.kind == "module" and module.cls.startswith("torch.nn.") and library.has_weights(module.cls) is False
 
 
 def _saves_weights(run: Run, call: ModuleCall) -> bool:
     """Whether backward of a call needs the weights: where what they meet has a graph of its own."""
-    if any(ref.obj.graph and not detached(ref) for value in call.fed for ref in value.refs):
-        return True
+    recorded = {
+        obj for other in run.trail.calls if other.grad and other.module is not call.module for obj in other.results
+    }
+    for value in call.fed:
+        for ref in value.refs:
+            if not detached(ref) and (ref.obj.graph or not recorded.isdisjoint(linked(ref.obj, strict=True))):
+                return True
     module = call.module
     short = module.cls.rsplit(".", 1)[-1]
     if isinstance(module.data, tuple) and module.data[0] == "layers":
@@ -263,7 +279,12 @@ def _saves_weights(run: Run, call: ModuleCall) -> bool:
                 inner = obj.data[1] if isinstance(obj.data, tuple) and obj.data[0] == "layers" else []
                 layers += sum(_weighted(value.obj) for value in inner) if inner else _weighted(obj)
         return layers > 1
-    return short.startswith(_DEEP)
+    return short.startswith(_DEEP) or _of_unknown_make(module)
+
+
+def _of_unknown_make(module: Obj) -> bool:
+    """Whether a module is an argument, of the function or of the constructor: it has several layers, as a rule."""
+    return module.owner in ("argument", "attribute") and (module.kind == "unknown" or module.cls == "torch.nn.Module")
 
 
 def _weighted(obj: Obj | None) -> bool:

@@ -214,3 +214,73 @@ def ratio_to_itself(x: torch.Tensor):
     new = F.log_softmax(x, -1)
     old = new  # fact: SelfRatio name=old source=new
     return (new - old).exp() + torch.exp(new - new.detach())
+
+
+def _stepped(model, x, state):
+    out, state = model(x, state)
+    out.sum().backward()
+    return state
+
+
+def fed_back_through_a_helper():
+    rnn, state = nn.GRU(3, 4), torch.zeros(1, 1, 4)
+    for x in torch.ones(5, 2, 1, 3)[:1]:
+        state = _stepped(rnn, x, state)  # fact: RecurrentState state=state how=loop | -retains
+
+
+def fed_back_in_a_list():
+    net, last = nn.Linear(6, 3), torch.zeros(2, 3)
+    for x in (torch.ones(2, 3), torch.zeros(2, 3)):
+        guess = net(torch.cat([x, last.detach()], 1))
+        guess.sum().backward()
+        last = guess
+    last = torch.zeros(2, 3)
+    for x in torch.ones(5, 2, 3)[:1]:
+        guess = net(torch.cat([x, last], 1))
+        guess.sum().backward()
+        last = guess  # fact: RecurrentState state=last how=loop | -retains
+
+
+def walked_from_before_the_loop():
+    net, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    optimizer = optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+    code = net(torch.ones(2, 3))
+    for _ in range(3):
+        loss = head(code).mean()
+        loss.backward(retain_graph=True)  # fact: RecurrentState state=loss.backward how=outside | retains
+        optimizer.step()
+
+
+def retained_in_a_row():
+    model, curve, records = nn.Linear(3, 1), torch.zeros(2), []
+    for step, x in enumerate((torch.ones(2, 3), torch.zeros(2, 3))):
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        curve[step] = loss  # fact: GraphRetained target=curve value=loss how=list | certain
+        records.append({"loss": loss})  # fact: GraphRetained target=records value={'loss': loss} how=list | certain
+    return curve, records
+
+
+# run: loss_of_a_policy(nn.Linear(3, 2), torch.ones(2, 3))
+def loss_of_a_policy(policy: nn.Module, states):
+    terms = []
+    for state in states:
+        choice = torch.distributions.Categorical(logits=policy(state))
+        terms.append(choice.log_prob(choice.sample()))
+    loss = torch.tensor(terms).mean()  # fact: GraphCut source=terms op=torch.tensor | -forced
+    loss.requires_grad_(True)  # fact: GraphCut source=loss op=requires_grad_ | forced
+    return loss
+
+
+_two_layers = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+
+
+# run: stepped_by_the_caller(_two_layers, optim.SGD(_two_layers.parameters(), lr=0.0), *torch.ones(2, 2, 3))
+def stepped_by_the_caller(model: nn.Module, optimizer, first, second):
+    one, other = F.mse_loss(model(first), first), F.mse_loss(model(second), second)
+    one.backward()
+    optimizer.step()  # fact: SteppedBefore module=model
+    try:
+        other.backward()
+    except RuntimeError:
+        pass

@@ -24,7 +24,7 @@ class RecurrentState(Fact):
     """A state of one pass is fed into the next, whose backward walks both; `site` is where the state is bound."""
 
     state: str
-    how: str  # loop: a name; attribute: of a module, over its calls; retained: backward keeps the graph for nothing
+    how: str  # loop: a name; attribute: of a module; retained: for nothing; outside: what a call before the loop gave
     call: ast.AST | None  # what the state is fed into
     backward: ast.AST | None
     retains: bool
@@ -38,6 +38,10 @@ class GraphCut(Fact):
     op: str
     joined: ast.AST | None  # where the loss is backpropagated or returned
     forced: bool  # `requires_grad_(True)` on a value that has no graph
+
+    @property
+    def returned(self) -> bool:
+        return isinstance(self.joined, ast.Return)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
