@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.source import (
     CALLS_WRITER,
     CLONE,
     DATA_PTR,
+    DEEPCOPY,
     DEFAULT,
     DETACH,
     DROPPED,
@@ -114,7 +115,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "SteppedBefore": (BACKWARD,),
     "UntrainedPart": (BACKWARD,),
     "SelfRatio": (RATIO,),
-    "CopiedGraph": (CLONE,),
+    "CopiedGraph": (DEEPCOPY,),
     "MovedParameter": (UNWRAP,),
     "RewrappedParameter": (UNWRAP,),
     "UnregisteredItems": (),
@@ -160,7 +161,7 @@ _CLOSINGS: tuple[Closing, ...] = (
 )
 
 # Kinds whose site may stand in another function than the one whose run finds them.
-_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut"})
+_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut", "WrappedTensor", "CopiedGraph"})
 
 
 @dataclass(slots=True)

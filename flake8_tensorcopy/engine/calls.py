@@ -43,6 +43,7 @@ from flake8_tensorcopy.engine.modules import (
 )
 from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.parameters import wrapped_inside
 from flake8_tensorcopy.engine.premises import met
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
@@ -246,6 +247,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         method = run.module.method(obj.data, name)
         if method is not None:
             given = list(args.values) if method.static else [one, *args.values]
+            called(run, node, obj, name)
             return _call_function(run, node, method, given, args, receiver=one)
         if name in obj.data.assigns and name not in library.MODULE_METHODS:
             return call_evaluated(run, node, run.field(obj, "." + name), args, func)
@@ -424,6 +426,8 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
         for name, given, value in attributes_given(done, args):
             attribute_from_call(run, node, made, name, value, given)
             run.module.given.setdefault((cls, name), []).append(_held_kind(run, value))
+        if done.wraps:
+            wrapped_inside(run, done, given_to(done, [Value(), *args.values], args), made)
     return Value((Ref(made),))
 
 

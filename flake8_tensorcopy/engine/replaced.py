@@ -78,7 +78,12 @@ def note_step(run: Run, optimizer: Value) -> None:
 
 def extended(run: Run, optimizer: Obj) -> None:
     """`optimizer.add_param_group(..)`: it has the new ones too."""
-    run.replacements = [one for one in run.replacements if one.optimizer is not optimizer]
+    run.replacements = [
+        one
+        for one in run.replacements
+        if one.optimizer is not optimizer
+        and not (one.elsewhere and optimizer.parent in run.params and one.optimizer.key.endswith(optimizer.slot))
+    ]
 
 
 def stored(
@@ -107,6 +112,8 @@ def _kept(run: Run) -> dict[Obj, Built]:
     if cls is None or init is None or not run.params or run.function.static:
         return {}
     if run.function.name in methods_from(run.module, cls, "__init__"):
+        return {}
+    if any("add_param_group" in function.calls for function in run.module.survey.all if function is not run.function):
         return {}
     me = run.params[0]
     done = run.module.run_of(init)

@@ -56,6 +56,7 @@ UNWRAP = 1 << 40  # makes a Parameter that is not simply assigned to an attribut
 LEAF = 1 << 41  # makes a leaf: `requires_grad=True`, `requires_grad_()`
 OPTIMIZER = 1 << 42  # builds an optimizer of torch.optim
 PLACED = 1 << 43  # puts a new object into an attribute or item of another one
+DEEPCOPY = 1 << 44  # `copy.deepcopy`, here or in what is called
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -210,10 +211,29 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE, INFERENCE, BACKWARD, UNWRAP, LEAF, PLACED):
+        for feature in (
+            WRITE,
+            INPLACE_MODULE,
+            HOOK,
+            REPEAT,
+            STORAGE,
+            INFERENCE,
+            BACKWARD,
+            UNWRAP,
+            LEAF,
+            PLACED,
+            WRAP,
+            DEEPCOPY,
+        ):
             writers = {function.name for function in functions if function.features & feature}
             if feature not in (WRITE, INPLACE_MODULE):
                 writers.discard("__init__")  # `super().__init__()` hands nothing on
+            if feature == WRAP:
+                writers |= {
+                    one.cls.name
+                    for one in functions
+                    if one.cls is not None and one.name == "__init__" and one.features & WRAP
+                }
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
                     function.features |= feature
@@ -526,6 +546,8 @@ def _calls_feature(node: ast.Call, called: str) -> int:
         )
     if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
         return WRAP
+    if called == "deepcopy":
+        return DEEPCOPY
     if called == "fromkeys":
         return REPEAT
     if any(keyword.arg == "out" for keyword in node.keywords):

@@ -323,6 +323,8 @@ def untrained_parts(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
             for key, value in start.state.fields(start.params[0]).items()
             if value.obj in holds.modules and value.obj is not None and value.obj.kind == "module"
         }
+        for key in [key for key, obj in names.items() if list(names.values()).count(obj) > 1]:
+            del names[key]  # two names for one module: what one is called for, the other has too
         calls: dict[str, list[tuple[Function, ModuleCall]]] = {key: [] for key in names}
         for method, run in runs:
             for call in run.trail.calls if run is not None and run.params else ():
