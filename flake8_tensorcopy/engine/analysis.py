@@ -66,7 +66,7 @@ from flake8_tensorcopy.engine.source import (
     Function,
     survey,
 )
-from flake8_tensorcopy.engine.trained import untrained_parts
+from flake8_tensorcopy.engine.trained import untrained_layers, untrained_parts
 
 # What a function must hold, all of it, for a kind of fact to be possible there.
 _TRIGGERS: dict[str, tuple[int, ...]] = {
@@ -143,6 +143,7 @@ _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
     Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self),
     Judge(frozenset({"UntrainedPart"}), (BACKWARD,), untrained_parts),
+    Judge(frozenset({"UntrainedPart"}), (0,), untrained_layers),
     Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered),
     Judge(frozenset({"ReplicaState"}), (ATTR_STORE, WRITE), lost_on_replicas),
 )

@@ -55,6 +55,7 @@ from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, o
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.storages import saved
 from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
+from flake8_tensorcopy.engine.trained import optimized_inside
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NUMBER,
@@ -400,6 +401,8 @@ def _call_function(
         added_by_callee(run, node, done, values)
     by_call(run, node, done, values)
     called_inside(run, node, done, values)
+    if done.trail.optimizers:
+        optimized_inside(run, done, given)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

@@ -240,7 +240,7 @@ def frozen_attributes(module: Module) -> frozenset[str]:
 
 def _frozen_in(statement: ast.stmt, function: Function, found: set[str]) -> None:
     inside = list(ast.walk(statement))
-    off = [node for node in inside if _switches_off(node)]
+    off = [node for node in inside if switches_off(node)]
     if off:
         parts: list[ast.AST] = _zipped_with(statement, off) or inside
     else:
@@ -270,7 +270,7 @@ def _called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def _switches_off(node: ast.AST) -> bool:
+def switches_off(node: ast.AST) -> bool:
     """`p.requires_grad = flag`, `m.requires_grad_(False)`: anything but True."""
     match node:
         case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=value):
