@@ -199,6 +199,7 @@ class Run:
         self.slot_writes: dict[Obj, Write] = {}
         self.slot_stores: set[Obj] = set()  # containers of which a slot was bound anew
         self.in_shared_memory: set[tuple[Obj, Link | None]] = set()
+        self.kept_views: list[tuple[Obj, Ref, ast.Call, Link | None]] = []  # put into lists of this function
         self.left_behind: dict[Place, tuple[ast.Call, frozenset[Arm], Link | None]] = {}
         self.read_only: set[ast.AST] = set()  # writes that no array of NumPy's would allow
         self.wraps: list[Wrap] = []

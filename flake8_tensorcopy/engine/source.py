@@ -538,12 +538,7 @@ def _calls_feature(node: ast.Call, called: str) -> int:
     if called in _STORAGE_CALLS or any(keyword.arg == "mmap_mode" for keyword in node.keywords):
         return STORAGE
     if called == "append":
-        kept = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Attribute)
-        return (
-            STORAGE
-            if kept and any(isinstance(item, ast.Subscript) for one in node.args for item in ast.walk(one))
-            else 0
-        )
+        return STORAGE if any(isinstance(item, ast.Subscript) for one in node.args for item in ast.walk(one)) else 0
     if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
         return WRAP
     if called == "deepcopy":

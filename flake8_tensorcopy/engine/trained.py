@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_tensorcopy.engine.backward import inside, made_at
 from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.cuts import finish_cuts
-from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, SteppedBefore, UntrainedPart
+from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, InferenceUse, SteppedBefore, UntrainedPart
 from flake8_tensorcopy.engine.graph import ancestors, entry_mode, switches_off, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.module import Module
@@ -293,6 +293,20 @@ def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
         others = [call for call in run.trail.calls if call.module in holds.modules and call.grad]
         if any(obj in linked(b.ref.obj) for call in others for obj in call.results for b in run.backwards):
             run.fact(UntrainedPart(site=calls[0].node, module=module.key, optimizer=optimizer.node))
+
+
+def judge_inputs(run: Run) -> None:
+    """A part that is trained keeps what it is given for its weights: nothing that inference mode made."""
+    trained = {module for holds in run.trail.optimizers.values() for module in holds.modules}
+    for call in run.trail.calls if run.tape.inference else ():
+        if not call.grad or call.module not in trained or call.module.kind != "unknown":
+            continue
+        for ref in (ref for value in call.fed for ref in value.refs):
+            reached = any(obj in linked(one.ref.obj) for one in run.backwards for obj in call.results)
+            if ref.obj in run.tape.inference and reached and not exclusive(ref.arms, call.arms):
+                name = ref.place.name if ref.place is not None else run.short(call.node.args[0])
+                keeper = run.short(call.node.func)
+                run.tape.found.append(InferenceUse(site=call.node, value=name, made=ref.obj.node, keeper=keeper))
 
 
 def _attributes(node: ast.AST) -> set[str]:
