@@ -119,7 +119,7 @@ def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
                 pending.extend(Value((Ref(one),)) for one in obj.operands)  # `list(..) + list(..)`
             elif obj.kind in CONTAINERS:
                 for held in run.now.fields(obj).values():
-                    modules.extend(r.obj for r in held.refs if r.chain and r.chain[-1].kind == SNAPSHOT)
+                    modules.extend(r.obj for r in held.refs if any(link.kind == SNAPSHOT for link in r.chain))
                     pending.append(held)
     result = fresh(run, node, "optimizer", name, cls=name, data=modules)
     built(run, node, result.refs[0].obj, modules, [value for _, value in args.all()])

@@ -76,7 +76,7 @@ def note_optimizer(run: Run, optimizer: Value, args: Args) -> Value:
             if obj in seen:
                 continue
             seen.add(obj)
-            if ref.chain and ref.chain[-1].kind == SNAPSHOT:
+            if any(link.kind == SNAPSHOT for link in ref.chain):
                 modules.append(obj)
             elif obj.kind == "iter" and isinstance(obj.data, tuple):
                 kind, parts = obj.data
