@@ -35,6 +35,7 @@ from flake8_tensorcopy.engine.source import (
     CHAINED,
     CLONE,
     DATA_PTR,
+    DEEPCOPY,
     DEFAULT,
     DETACH,
     DROPPED,
@@ -78,7 +79,7 @@ from flake8_tensorcopy.engine.source import (
     Function,
     survey,
 )
-from flake8_tensorcopy.engine.trained import untrained_parts
+from flake8_tensorcopy.engine.trained import untrained_layers, untrained_parts
 
 # What a function must hold, all of it, for a kind of fact to be possible there.
 _TRIGGERS: dict[str, tuple[int, ...]] = {
@@ -127,7 +128,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "SteppedBefore": (BACKWARD,),
     "UntrainedPart": (BACKWARD,),
     "SelfRatio": (RATIO,),
-    "CopiedGraph": (CLONE,),
+    "CopiedGraph": (DEEPCOPY,),
     "MovedParameter": (UNWRAP,),
     "RewrappedParameter": (UNWRAP,),
     "UnregisteredItems": (),
@@ -163,6 +164,7 @@ _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
     Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self),
     Judge(frozenset({"UntrainedPart"}), (BACKWARD,), untrained_parts),
+    Judge(frozenset({"UntrainedPart"}), (0,), untrained_layers),
     Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered),
     Judge(frozenset({"ReplicaState"}), (ATTR_STORE, WRITE), lost_on_replicas),
 )
@@ -181,7 +183,7 @@ _CLOSINGS: tuple[Closing, ...] = (
 )
 
 # Kinds whose site may stand in another function than the one whose run finds them.
-_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut", "SharedOptimizerState"})
+_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut", "SharedOptimizerState", "WrappedTensor", "CopiedGraph"})
 
 
 @dataclass(slots=True)

@@ -57,8 +57,17 @@ from flake8_tensorcopy.engine.values import (
     Place,
     Ref,
     Value,
+    join_values,
 )
 from flake8_tensorcopy.engine.writes import lost_write, write_to
+
+
+def joined(values: list[Value]) -> Value:
+    """Any one of several values."""
+    result = values[0]
+    for value in values[1:]:
+        result = join_values(result, value)
+    return result
 
 
 def swap(run: Run, node: ast.Assign) -> bool:
@@ -457,6 +466,9 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
             held: Value | None = None
             if obj is not None and obj.kind in ("tuple", "list"):
                 held = run.now.fields(obj).get(f"[{position}]")
+            if obj is None and value.refs and all(ref.obj.kind in ("tuple", "list") for ref in value.refs):
+                parts = [run.now.fields(ref.obj).get(f"[{position}]", UNKNOWN) for ref in value.refs]
+                held = joined(parts) if all(part.refs for part in parts) else None
             if held is None and obj is not None and obj.kind in ("tensor", "array"):
                 held = Value(
                     tuple(

@@ -67,6 +67,8 @@ def note_call(run: Run, node: ast.Call, module: Obj, args: Args, result: Value) 
                 obj.operands = (module, *obj.operands)
         elif obj.kind in ("tuple", "list"):
             results.extend(ref.obj for held in run.now.fields(obj).values() for ref in held.refs)
+    if run.tape.in_inference:
+        run.tape.inference.update(obj for obj in results if obj.kind in ("tensor", "unknown"))
     call = ModuleCall(module, node, tuple(results), tuple(fed), now.grad, run.count(), run.loop, run.within, now.arms)
     run.trail.calls.append(call)
 

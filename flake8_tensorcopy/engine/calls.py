@@ -47,6 +47,7 @@ from flake8_tensorcopy.engine.modules import (
 )
 from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.parameters import wrapped_inside
 from flake8_tensorcopy.engine.premises import met
 from flake8_tensorcopy.engine.redundant import chained, clone_of
 from flake8_tensorcopy.engine.registration import passed
@@ -59,6 +60,7 @@ from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, o
 from flake8_tensorcopy.engine.source import CHAINED, TENSOR_OF, Class, Function
 from flake8_tensorcopy.engine.storages import saved
 from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
+from flake8_tensorcopy.engine.trained import optimized_inside
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NUMBER,
@@ -268,6 +270,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         method = run.module.method(obj.data, name)
         if method is not None:
             given = list(args.values) if method.static else [one, *args.values]
+            called(run, node, obj, name)
             return _call_function(run, node, method, given, args, receiver=one)
         if name in obj.data.assigns and name not in library.MODULE_METHODS:
             return call_evaluated(run, node, run.field(obj, "." + name), args, func)
@@ -426,6 +429,8 @@ def _call_function(
         added_by_callee(run, node, done, values)
     by_call(run, node, done, values)
     called_inside(run, node, done, values)
+    if done.trail.optimizers:
+        optimized_inside(run, done, given)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result
@@ -454,6 +459,8 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
         for name, given, value in attributes_given(done, args):
             attribute_from_call(run, node, made, name, value, given)
             run.module.given.setdefault((cls, name), []).append(_held_kind(run, value))
+        if done.wraps:
+            wrapped_inside(run, done, given_to(done, [Value(), *args.values], args), made)
     return Value((Ref(made),))
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
     from flake8_tensorcopy.engine.saved import Saved
     from flake8_tensorcopy.engine.source import Function
+    from flake8_tensorcopy.engine.state import State
     from flake8_tensorcopy.engine.values import Write
 
 MAX_ANCESTORS = 200
@@ -240,7 +241,7 @@ def frozen_attributes(module: Module) -> frozenset[str]:
 
 def _frozen_in(statement: ast.stmt, function: Function, found: set[str]) -> None:
     inside = list(ast.walk(statement))
-    off = [node for node in inside if _switches_off(node)]
+    off = [node for node in inside if switches_off(node)]
     if off:
         parts: list[ast.AST] = _zipped_with(statement, off) or inside
     else:
@@ -270,7 +271,7 @@ def _called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def _switches_off(node: ast.AST) -> bool:
+def switches_off(node: ast.AST) -> bool:
     """`p.requires_grad = flag`, `m.requires_grad_(False)`: anything but True."""
     match node:
         case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=value):
@@ -411,9 +412,24 @@ def made_in_inference_mode(run: Run, value: Value, done: Run | None = None) -> N
         marks = run.tape.in_inference > 0
     else:
         marks = any(ref.obj in done.tape.inference for one in done.returned for ref in one.value.refs)
+        for one in done.returned if done.tape.inference else ():
+            _items_of_inference(run, done, one.value, one.state, value)
     for ref in value.refs if marks else ():
         if ref.obj.owner in ("fresh", "unknown") and ref.obj.kind in ("tensor", "unknown"):
             run.tape.inference.add(ref.obj)
+
+
+def _items_of_inference(run: Run, done: Run, was: Value, state: State, made: Value, depth: int = 0) -> None:
+    """What a function returned in lists, tuples and dicts, item by item."""
+    containers = [ref.obj for ref in was.refs if ref.obj.kind in ("list", "tuple", "dict")]
+    if not containers or len(containers) < len(was.refs) or depth > 2:
+        return
+    for slot in state.fields(containers[0]):
+        inside = [ref for one in containers for ref in state.fields(one).get(slot, Value()).refs]
+        item = tuple(ref for one in made.refs for ref in run.now.fields(one.obj).get(slot, Value()).refs)
+        if inside and all(ref.obj in done.tape.inference for ref in inside):
+            run.tape.inference.update(ref.obj for ref in item if ref.obj.owner in ("fresh", "unknown"))
+        _items_of_inference(run, done, Value(tuple(inside)), state, Value(item), depth + 1)
 
 
 def names_inference_mode(run: Run, node: ast.expr) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafRebound, LeafWrite, MarkedNonLeaf
-from flake8_tensorcopy.engine.graph import freeze, frozen, is_leaf, mark
+from flake8_tensorcopy.engine.graph import freeze, frozen, is_leaf, looks_at_mode, mark
+from flake8_tensorcopy.engine.linked import linked
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
@@ -96,12 +97,27 @@ def _trains(run: Run, ref: Ref) -> bool:
 def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -> None:
     """`x.requires_grad = True`, `x.requires_grad_()`."""
     for ref in base.refs:
+        if run.now.grad and not run.tape.expected and not looks_at_mode(run.now.arms | ref.arms):
+            _marked_if_given(run, node, ref, target, attribute)
         if mark(run, ref) and run.now.grad and not run.tape.expected:
             fact = MarkedNonLeaf(site=node, value=target, attribute=attribute, made=ref.obj.node, read=None)
             run.tape.marked.append((ref.obj, fact))
             update = run.leaf_candidates.get(ref.place) if attribute and ref.place is not None else None
             if update is not None:
                 run.fact(LeafRebound(site=update[0], target=update[1], reason="marked", expected=node, evidence=3))
+
+
+def _marked_if_given(run: Run, node: ast.AST, ref: Ref, target: str, attribute: bool) -> None:
+    """A value was computed from arguments: it is no leaf where one of them requires grad."""
+    from flake8_tensorcopy.engine.operations import on_graph
+
+    obj = ref.obj
+    if obj.owner != "fresh" or obj.leaf or not obj.operands or on_graph(ref) is not None:
+        return
+    supposed = tuple(one.key for one in linked(obj) if one in run.params and one.graph is None)
+    if supposed:
+        fact = MarkedNonLeaf(site=node, value=target, attribute=attribute, made=obj.node, read=None, supposed=supposed)
+        run.tape.marked.append((obj, fact))
 
 
 def unmarked(run: Run, ref: Ref, certain: bool) -> None:
@@ -152,7 +168,6 @@ def _made_on_device(obj: Obj) -> bool:
 
 def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
     """`.numpy()`, `np.asarray(x)`: torch refuses a tensor that requires grad, in grad mode, and one on a device."""
-    from flake8_tensorcopy.engine.graph import looks_at_mode
     from flake8_tensorcopy.engine.operations import on_graph
 
     forced = any(keyword.arg == "force" for keyword in node.keywords) or (call == ".numpy()" and node.args)

@@ -261,9 +261,11 @@ _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 def _call_recurrent(run: Run, node: ast.Call, module: Obj, args: Args) -> Value:
     """`output, state = lstm(x)`: an LSTM keeps its output for backward; a cell gives two tensors."""
     parts: list[tuple[str, ast.expr, Value]] = []
-    kind = "tensor" if module.cls == _LSTM_CELL else "unknown"
+    given = args.values[0].refs if args.values else ()
+    plain = bool(given) and all(run.evidence_of(ref, None) >= 2 for ref in given)  # not packed
     for slot in ("[0]", "[1]"):
-        part = fresh(run, node, kind, module.cls, operands=(module, *args.objs()))
+        tensor = module.cls == _LSTM_CELL or (plain and (slot == "[0]" or not module.cls.endswith("LSTM")))
+        part = fresh(run, node, "tensor" if tensor else "unknown", module.cls, operands=(module, *args.objs()))
         part.refs[0].obj.graph = graph_of_call(run, module, args.values)
         parts.append((slot, node, part))
     keeps = module_keeps(module)

@@ -26,7 +26,7 @@ from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import finish as finish_graph
 from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.storages import finish_storages
-from flake8_tensorcopy.engine.trained import finish_training
+from flake8_tensorcopy.engine.trained import finish_training, judge_inputs
 from flake8_tensorcopy.engine.unwrapped import report_unwrapped
 from flake8_tensorcopy.engine.values import (
     Arm,
@@ -186,6 +186,7 @@ def finish_run(run: Run) -> None:
     finish_repeats(run)
     finish_wraps(run)
     finish_storages(run)
+    judge_inputs(run)
     finish_graph(run)
     finish_training(run)
     report_unwrapped(run)

@@ -26,6 +26,16 @@ class Wrap(NamedTuple):
     tick: int
     trained: bool  # the parameter is one, not frozen
     arms: frozenset[Arm]
+    owner: Obj | None = None  # the module that has it, where its constructor was given the tensor
+
+
+class Assigned(NamedTuple):
+    """A state that a module took over as it is: `load_state_dict(state, assign=True)`."""
+
+    node: ast.Call
+    state: Ref
+    module: Obj
+    arms: frozenset[Arm]
 
 
 def wrap(run: Run, node: ast.Call, value: Value, op: str, trained: bool = True) -> None:
@@ -44,6 +54,19 @@ def wrap(run: Run, node: ast.Call, value: Value, op: str, trained: bool = True) 
                     if one.trained:
                         _report(run, one, "wrapped", other.node, ref.place.name)
     run.wraps.append(made)
+
+
+def wrapped_inside(run: Run, done: Run, values: dict[int, Value], made: Obj) -> None:
+    """A constructor of this file builds a parameter over a tensor that it is given here."""
+    given = {done.params[position]: value for position, value in values.items() if position < len(done.params)}
+    for one in done.wraps:
+        value = given.get(one.ref.obj)
+        ref = value.refs[0] if value is not None and len(value.refs) == 1 else None
+        if ref is not None and ref.place is not None and one.trained and not one.arms and _live(ref):
+            if run.evidence_of(ref, run.stmt) >= 2 or run.evidence_of(one.ref, None) >= 2:
+                run.wraps.append(
+                    Wrap(one.node, ref, one.op, run.loop, run.count(), True, run.now.arms | ref.arms, made)
+                )
 
 
 def _live(ref: Ref) -> bool:
@@ -79,9 +102,10 @@ def wrapped_read(run: Run, use: Use) -> None:
 
 def _trained_since(run: Run, made: Wrap, tick: int) -> bool:
     """Whether an optimizer stepped, or a call that trains was made, in between."""
-    return any(write.how == "training" and made.tick < write.tick < tick for write in run.log) or any(
-        made.tick < step < tick for step in run.steps
-    )
+    return any(
+        write.how == "training" and made.tick < write.tick < tick and made.owner in (None, write.ref.obj)
+        for write in run.log
+    ) or (made.owner is None and any(made.tick < step < tick for step in run.steps))
 
 
 def wrapped_written(run: Run, write: Write) -> None:
@@ -89,6 +113,8 @@ def wrapped_written(run: Run, write: Write) -> None:
     if write.how == "training":
         return
     for made in run.wraps:
+        if made.owner is not None and not _trained_since(run, made, write.tick):
+            continue
         if not _beside(made, write.ref) or write.ref.place is None or exclusive(write.arms, made.arms):
             continue
         # Initialised after it was wrapped: the same as before.
@@ -147,12 +173,29 @@ def assigned(run: Run, node: ast.Call, target: Obj, args: Args) -> None:
     """`a.load_state_dict(b.state_dict(), assign=True)`: both modules have the same parameters."""
     if not args.flag("assign", 2) or not args.values:
         return
+    _assigned_again(run, node, target, args.values[0])
     for ref in args.values[0].refs:
         for held in run.now.fields(ref.obj).values() if ref.obj.data == "state" else ():
             for one in held.refs:
                 if one.obj is not target and one.obj.owner != "fresh" and any(x.kind == SNAPSHOT for x in one.chain):
                     made = Wrap(node, one, "load_state_dict", run.loop, run.count(), True, run.now.arms)
                     _report(run, made, "source", node, one.obj.key or "the other module")
+
+
+def _assigned_again(run: Run, node: ast.Call, target: Obj, value: Value) -> None:
+    """The state is that of another module already, and something of this file trains."""
+    if len(value.refs) != 1 or value.refs[0].place is None or value.refs[0].obj.data == "state":
+        return
+    ref = value.refs[0]
+    assert ref.place is not None
+    made = Assigned(node, ref, target, run.now.arms | ref.arms)
+    for known in run.assigned_states:
+        if known.state.obj is ref.obj and known.module is not target and not exclusive(known.arms, made.arms):
+            if any("step" in function.calls for function in run.module.survey.all):
+                first = Wrap(known.node, ref, "load_state_dict", run.loop, run.count(), True, known.arms)
+                _report(run, first, "wrapped", node, ref.place.name)
+                _report(run, first._replace(node=node), "wrapped", known.node, ref.place.name)
+    run.assigned_states.append(made)
 
 
 def _report(run: Run, made: Wrap, reason: str, other: ast.AST, shown: str) -> None:

@@ -42,6 +42,10 @@ def refine(run: Run, test: ast.expr, taken: bool) -> None:
                     value.obj.uses.append((3, None))
                 elif taken and said is not None and said.kind == "module":
                     value.obj.kind, value.obj.cls = "module", said.cls
+            elif value is not None and value.obj is not None and value.obj.kind == "module" and taken:
+                said = run.module.from_annotation(kind, Obj("unknown", ""))
+                if said is not None and said.kind == "module" and not value.obj.cls and value.obj.data is None:
+                    value.obj.cls = said.cls
         case ast.Call(args=[ast.Name() as name]) if taken and is_imported(run, test.func) == "torch.is_tensor":
             value = run.now.env.get(name.id)
             if value is not None and value.obj is not None:

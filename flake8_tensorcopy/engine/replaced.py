@@ -78,7 +78,12 @@ def note_step(run: Run, optimizer: Value) -> None:
 
 def extended(run: Run, optimizer: Obj) -> None:
     """`optimizer.add_param_group(..)`: it has the new ones too."""
-    run.replacements = [one for one in run.replacements if one.optimizer is not optimizer]
+    run.replacements = [
+        one
+        for one in run.replacements
+        if one.optimizer is not optimizer
+        and not (one.elsewhere and optimizer.parent in run.params and one.optimizer.key.endswith(optimizer.slot))
+    ]
 
 
 def stored(
@@ -108,6 +113,8 @@ def _kept(run: Run) -> dict[Obj, Built]:
         return {}
     if run.function.name in methods_from(run.module, cls, "__init__"):
         return {}
+    if any(_adds_group(function, cls) for function in run.module.survey.all if function is not run.function):
+        return {}
     me = run.params[0]
     done = run.module.run_of(init)
     found: dict[Obj, Built] = {}
@@ -122,6 +129,18 @@ def _kept(run: Run) -> dict[Obj, Built]:
                 modules.append(me)
             found[obj] = Built(obj.node or init.node, modules, frozenset())
     return found
+
+
+def _adds_group(function: Function, cls: Class) -> bool:
+    """Whether a function gives an optimizer that an object of the class keeps other parameters."""
+    if "add_param_group" not in function.calls:
+        return False
+    if function.cls is not None:
+        return function.cls is cls
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "add_param_group" and isinstance(node.value, ast.Attribute)
+        for node in ast.walk(function.node)
+    )
 
 
 def steps_elsewhere(cls: Class, function: Function) -> bool:
@@ -160,6 +179,8 @@ def by_call(run: Run, node: ast.Call, done: Run, values: list[Value]) -> None:
 
 def report_replaced(run: Run) -> None:
     """At the end of a function: which modules are trained after that."""
+    if run.replacements and _edits_groups(run.function.node):
+        return
     for one in run.replacements:
         if one.elsewhere or _trained_after(run, one):
             run.fact(
@@ -172,6 +193,24 @@ def report_replaced(run: Run) -> None:
                     inner=one.inner,
                 )
             )
+
+
+def _edits_groups(node: ast.AST) -> bool:
+    """Whether a function changes what an optimizer holds by hand: `opt.param_groups[0]["params"].extend(..)`."""
+    for part in ast.walk(node):
+        changed: ast.AST | None = None
+        match part:
+            case ast.Call(func=ast.Attribute(value=value, attr="append" | "extend" | "insert" | "__setitem__")):
+                changed = value
+            case ast.Subscript(ctx=ast.Store()):
+                changed = part
+        if changed is not None and any(
+            isinstance(one, ast.Attribute) and one.attr == "param_groups" for one in ast.walk(changed)
+        ):
+            text = ast.unparse(changed)
+            if "'params'" in text or text.endswith("param_groups"):
+                return True
+    return False
 
 
 def _trained_after(run: Run, one: Replacement) -> bool:

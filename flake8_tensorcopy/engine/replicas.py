@@ -41,6 +41,9 @@ def lost_on_replicas(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
             continue
         for attribute, statement in _sets(module, cls, method):
             reads = _reads(module, cls, inside) if reads is None else reads
+            carried = _carried(module, cls, attribute, statement)
+            if carried is not None:
+                reads.setdefault(attribute, carried)
             if attribute in reads:
                 fact = ReplicaState(
                     site=statement, attribute=f"self.{attribute}", read=reads[attribute], wrapped=wrapped
@@ -70,6 +73,29 @@ def _sets(module: Module, cls: Class, method: Function) -> Iterator[tuple[str, a
                     if not isinstance(node, ast.AugAssign) or _is_number(module, cls, attribute):
                         assert isinstance(node, ast.stmt)
                         yield attribute, node
+
+
+def _carried(module: Module, cls: Class, attribute: str, statement: ast.stmt) -> ast.AST | None:
+    """Where a buffer goes on from its own last value: the next call, and whoever saves it, has the first one."""
+    init = module.method(cls, "__init__")
+    if init is None or attribute not in _buffers(init):
+        return None
+    value = getattr(statement, "value", None)
+    for node in ast.walk(value) if isinstance(value, ast.expr) else ():
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if name == attribute:
+                return node
+    return None
+
+
+def _buffers(init: Function) -> set[str]:
+    """The names that a constructor registers buffers by."""
+    found: set[str] = set()
+    for node in _nodes(init):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=str() as name), *_]):
+                found.add(name)
+    return found
 
 
 def _is_number(module: Module, cls: Class, attribute: str) -> bool:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.generators import Spent
     from flake8_tensorcopy.engine.gradients import Met, Touched
     from flake8_tensorcopy.engine.module import Module
-    from flake8_tensorcopy.engine.parameters import Wrap
+    from flake8_tensorcopy.engine.parameters import Assigned, Wrap
     from flake8_tensorcopy.engine.premises import Premise
     from flake8_tensorcopy.engine.registration import Kept
     from flake8_tensorcopy.engine.repeated import Repeat
@@ -204,9 +204,11 @@ class Run:
         self.slot_writes: dict[Obj, Write] = {}
         self.slot_stores: set[Obj] = set()  # containers of which a slot was bound anew
         self.in_shared_memory: set[tuple[Obj, Link | None]] = set()
+        self.kept_views: list[tuple[Obj, Ref, ast.Call, Link | None]] = []  # put into lists of this function
         self.left_behind: dict[Place, tuple[ast.Call, frozenset[Arm], Link | None]] = {}
         self.read_only: set[ast.AST] = set()  # writes that no array of NumPy's would allow
         self.wraps: list[Wrap] = []
+        self.assigned_states: list[Assigned] = []
         self.steps: list[int] = []  # when an optimizer stepped
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
         self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
@@ -215,7 +217,8 @@ class Run:
         self.optimizers: dict[Obj, Built] = {}
         self.optimizer_steps: list[tuple[Obj, int]] = []  # calls of `step()`, and when
         self.replacements: list[Replacement] = []
-        self.forwarded: dict[Obj, set[ast.Call]] = {}  # modules called with the graph recorded, and by which calls
+        self.forwarded: dict[Obj, set[tuple[ast.Call, str]]] = {}  # which calls, of which method, with the graph on
+        self.deep_copies: dict[Obj, list[tuple[ast.Call, frozenset[tuple[ast.Call, str]]]]] = {}  # of arguments
         self.passed: set[Obj] = set()  # in a class that keeps lists: what calls were given
         self.kept_containers: list[Kept] = []
         self.summary: Summary | None = None

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library, ops
-from flake8_tensorcopy.engine.facts import BypassedWrite, ForbiddenWrite, InferenceUse, SavedWrite
+from flake8_tensorcopy.engine.facts import BypassedWrite, ForbiddenWrite, InferenceUse, MarkedNonLeaf, SavedWrite
 from flake8_tensorcopy.engine.graph import (
     Sink,
     ancestors,
@@ -415,6 +415,12 @@ def _of_a_model(run: Run, obj: Obj) -> bool:
 def known_by_calls(module: Module, function: Function, fact: Fact) -> Fact | None:
     """A fact that supposes that arguments require grad: so it is where a call of the file gives one that does; and
     there is no such fact where all of them give what does not."""
+    if isinstance(fact, MarkedNonLeaf) and fact.supposed:
+        for caller in module.survey.all:
+            if function.name in caller.calls:
+                module.run_of(caller)
+        graphs = module.graphs_given.get(function, {})
+        return fact if any(True in graphs.get(name, ()) for name in fact.supposed) else None
     if not isinstance(fact, (SavedWrite, ForbiddenWrite)) or fact.proven:
         return fact
     known = module.graphs_given.get(function, {})

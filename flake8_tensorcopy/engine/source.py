@@ -61,6 +61,7 @@ CHAINED = 1 << 45  # copies and casts one after the other in one chain
 REPEATED = 1 << 46
 GROWN = 1 << 47  # `acc = torch.cat([acc, x])`
 COSTS = TENSOR_OF | CHAINED | REPEATED | GROWN
+DEEPCOPY = 1 << 56  # `copy.deepcopy`, here or in what is called
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -219,10 +220,29 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE, INFERENCE, BACKWARD, UNWRAP, LEAF, PLACED):
+        for feature in (
+            WRITE,
+            INPLACE_MODULE,
+            HOOK,
+            REPEAT,
+            STORAGE,
+            INFERENCE,
+            BACKWARD,
+            UNWRAP,
+            LEAF,
+            PLACED,
+            WRAP,
+            DEEPCOPY,
+        ):
             writers = {function.name for function in functions if function.features & feature}
             if feature not in (WRITE, INPLACE_MODULE):
                 writers.discard("__init__")  # `super().__init__()` hands nothing on
+            if feature == WRAP:
+                writers |= {
+                    one.cls.name
+                    for one in functions
+                    if one.cls is not None and one.name == "__init__" and one.features & WRAP
+                }
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
                     function.features |= feature
@@ -611,14 +631,11 @@ def _calls_feature(node: ast.Call, called: str) -> int:
     if called in _STORAGE_CALLS or any(keyword.arg == "mmap_mode" for keyword in node.keywords):
         return STORAGE
     if called == "append":
-        kept = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Attribute)
-        return (
-            STORAGE
-            if kept and any(isinstance(item, ast.Subscript) for one in node.args for item in ast.walk(one))
-            else 0
-        )
+        return STORAGE if any(isinstance(item, ast.Subscript) for one in node.args for item in ast.walk(one)) else 0
     if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
         return WRAP
+    if called == "deepcopy":
+        return DEEPCOPY
     if called == "fromkeys":
         return REPEAT
     if any(keyword.arg == "out" for keyword in node.keywords):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
@@ -11,6 +12,7 @@ from flake8_tensorcopy.engine.parameters import reader_of
 from flake8_tensorcopy.engine.parts import Index, Row
 from flake8_tensorcopy.engine.premises import suppose
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, NUMPY, VIEW, Link, Obj, Place, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def saved(run: Run, node: ast.Call, args: Args) -> None:
             continue  # beside the whole, or another part of it, the storage is not written for the view alone
         ref = refs[0]
         if obj is not ref.obj:
-            view = ref.place.name if ref.place is not None else ref.obj.key
+            view = ref.obj.key or (ref.place.name if ref.place is not None else "")
             suppose(run, obj, "tensor", KeptStorage(site=node, view=view, base=obj.key, into="save", evidence=3))
         elif (part := _small_part(ref)) is not None:
             _kept(run, node, ref, part, "save", obj)
@@ -50,12 +52,16 @@ def saved(run: Run, node: ast.Call, args: Args) -> None:
 def _is_item(run: Run, ref: Ref) -> bool:
     """`x[0]` of an argument that may be a tensor or a list."""
     obj = ref.obj
-    return obj.parent in run.params and obj.slot[:1] == "[" and obj.slot[1:2] not in "'\"" and not ref.chain
+    whole = all(link.kind == ALIAS for link in ref.chain)
+    return obj.parent in run.params and obj.slot[:1] == "[" and obj.slot[1:2] not in "'\"" and whole
 
 
 def keep_view(run: Run, node: ast.Call, container: Obj, value: Value) -> None:
     """`self.kept.append(out[:, 0].detach())` in a loop: each entry keeps a whole `out`."""
-    if container.owner != "attribute" or not run.loop or len(value.refs) != 1:
+    if not run.loop or len(value.refs) != 1:
+        return
+    local = container.owner == "fresh" and container.kind == "list"
+    if container.owner != "attribute" and not local:
         return
     ref = value.refs[0]
     made_here = ref.obj.owner in ("fresh", "unknown") and ref.obj.kind in ("tensor", "unknown")
@@ -63,8 +69,46 @@ def keep_view(run: Run, node: ast.Call, container: Obj, value: Value) -> None:
     base = ref.via[0] if ref.via else ref.place
     whole = base is not None and base.loop == run.loop
     part = _small_part(ref)
-    if made_here and off and whole and part is not None and ref.obj.made not in ("", "index"):
-        _kept(run, node, ref, part, container.key, ref.obj)
+    if made_here and off and whole and ref.obj.made not in ("", "index"):
+        if local:
+            run.kept_views.append((container, ref, node, part))
+        elif part is not None:
+            _kept(run, node, ref, part, container.key, ref.obj)
+
+
+def _is_one_of_many(part: Link) -> bool:
+    """Whether an index surely leaves out something: not the first of what may be one."""
+    items = [item.split("@")[0] for item in part.key.items] if isinstance(part.key, Index) else []
+    return any(
+        _ends(item) if ":" in item else item.lstrip("-").isdigit() and (item != "0" and (item != "-1" or at > 0))
+        for at, item in enumerate(items)
+    )
+
+
+def _returned_views(run: Run) -> None:
+    """A list that is given to the caller as it is, of one part each of what the passes of a loop made."""
+    given = {ref.obj for one in run.returned for ref in _handed_back(one.value, one.state)}
+    for container, ref, node, part in run.kept_views:
+        others = [one for one in run.kept_views if one[1].obj is ref.obj]
+        small = part is not None and _is_one_of_many(part) and len(others) == 1
+        if small and part is not None and container in given and not _consumed(run, container):
+            _kept(run, node, ref, part, container.key, ref.obj)
+
+
+def _handed_back(value: Value, state: State) -> Iterator[Ref]:
+    for ref in value.refs:
+        yield ref
+        if ref.obj.kind in ("tuple", "dict"):
+            for held in state.fields(ref.obj).values():
+                yield from held.refs
+
+
+def _consumed(run: Run, container: Obj) -> bool:
+    """Whether the list is an argument of a call: stacked, joined, or anything else."""
+    return any(
+        isinstance(part, ast.Call) and any(isinstance(arg, ast.Name) and arg.id == container.key for arg in part.args)
+        for part in ast.walk(run.function.node)
+    )
 
 
 def _small_part(ref: Ref) -> Link | None:
@@ -152,6 +196,7 @@ def left_behind_used(run: Run, place: Place, ref: Ref, node: ast.AST) -> None:
 
 def finish_storages(run: Run) -> None:
     """An array that is kept in an attribute, left behind by the tensor, and read by another method."""
+    _returned_views(run)
     cls = run.function.cls
     if not run.left_behind or cls is None or not run.params or run.state is None:
         return

@@ -10,14 +10,15 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.backward import inside, made_at
 from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.cuts import finish_cuts
-from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, SteppedBefore, UntrainedPart
-from flake8_tensorcopy.engine.graph import ancestors
+from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, InferenceUse, SteppedBefore, UntrainedPart
+from flake8_tensorcopy.engine.graph import ancestors, entry_mode, switches_off, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
-from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.source import OPTIMIZER, REQUIRES_GRAD, Class, Function
 from flake8_tensorcopy.engine.trail import Holds, ModuleCall, Update
+from flake8_tensorcopy.engine.unwrapped import layer_of
 from flake8_tensorcopy.engine.values import (
     SNAPSHOT,
     Obj,
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 # Modules of torch.nn in which weights meet what other weights made.
 _DEEP = ("LSTM", "GRU", "RNN", "Transformer", "MultiheadAttention")
 _WEIGHTED = ("Linear", "Conv", "Bilinear", "BatchNorm", "LayerNorm", "GroupNorm", *_DEEP)
+# Words of a name that say: not trained on purpose.
+_MEANT = frozenset("frozen fixed random target teacher ref reference ema momentum pretrained k old prior".split())
+_MODES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 # What may be done with a module besides calling it, without training or using it.
 _HARMLESS = frozenset(
     "parameters named_parameters train eval to cuda cpu float double half state_dict load_state_dict zero_grad apply "
@@ -73,7 +77,7 @@ def note_optimizer(run: Run, optimizer: Value, args: Args) -> Value:
             if obj in seen:
                 continue
             seen.add(obj)
-            if ref.chain and ref.chain[-1].kind == SNAPSHOT:
+            if any(link.kind == SNAPSHOT for link in ref.chain):
                 modules.append(obj)
             elif obj.kind == "iter" and isinstance(obj.data, tuple):
                 kind, parts = obj.data
@@ -299,7 +303,10 @@ def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
     if not stepped or not run.backwards or "requires_grad" in _attributes(run.function.node):
         return
     for module in holds.modules:
-        if module.owner != "fresh" or module.kind != "module" or _escapes(run.function.node, module.key):
+        given = module in run.params and module.kind in ("module", "unknown") and module.data is None
+        if not (given and not _freezes(run.module)) and (module.owner != "fresh" or module.kind != "module"):
+            continue
+        if _escapes(run.function.node, module.key):
             continue
         calls = [call for call in run.trail.calls if call.module is module]
         if not calls or any(call.grad is not False for call in calls):
@@ -309,11 +316,35 @@ def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
             run.fact(UntrainedPart(site=calls[0].node, module=module.key, optimizer=optimizer.node))
 
 
+def judge_inputs(run: Run) -> None:
+    """A part that is trained keeps what it is given for its weights: nothing that inference mode made."""
+    trained = {module for holds in run.trail.optimizers.values() for module in holds.modules}
+    for call in run.trail.calls if run.tape.inference else ():
+        if not call.grad or call.module not in trained or call.module.kind != "unknown":
+            continue
+        for ref in (ref for value in call.fed for ref in value.refs):
+            reached = any(obj in linked(one.ref.obj) for one in run.backwards for obj in call.results)
+            if ref.obj in run.tape.inference and reached and not exclusive(ref.arms, call.arms):
+                name = ref.place.name if ref.place is not None else run.short(call.node.args[0])
+                keeper = run.short(call.node.func)
+                run.tape.found.append(InferenceUse(site=call.node, value=name, made=ref.obj.node, keeper=keeper))
+
+
 def _attributes(node: ast.AST) -> set[str]:
     return {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
 
 
-def _escapes(node: ast.AST, name: str, owner: str = "") -> bool:
+def _freezes(module: Module) -> bool:
+    """Whether the file sets `requires_grad` of anything to something else than True."""
+    return any(
+        switches_off(node)
+        for function in module.survey.all
+        if function.features & REQUIRES_GRAD
+        for node in ast.walk(function.node)
+    )
+
+
+def _escapes(node: ast.AST, name: str, owner: str = "", harmless: frozenset[str] = _HARMLESS) -> bool:
     """Whether a module is used otherwise than by calls of it and of its own methods."""
     parents = {child: part for part in ast.walk(node) for child in ast.iter_child_nodes(part)}
     for part in ast.walk(node):
@@ -323,9 +354,12 @@ def _escapes(node: ast.AST, name: str, owner: str = "") -> bool:
         elif not (isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)):
             continue
         above = parents.get(part)
-        if isinstance(above, ast.Call) and above.func is part:
+        own = isinstance(part, ast.Name) or (isinstance(part.value, ast.Name) and part.value.id == owner)
+        if isinstance(above, ast.Call) and above.func is part and own:
             continue
-        if isinstance(above, ast.Attribute) and above.attr in _HARMLESS:
+        if isinstance(above, ast.Attribute) and (
+            above.attr in harmless or (not own and above.attr in ("weight", "bias"))
+        ):
             continue
         return True
     return not name
@@ -344,16 +378,84 @@ def untrained_parts(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
             for key, value in start.state.fields(start.params[0]).items()
             if value.obj in holds.modules and value.obj is not None and value.obj.kind == "module"
         }
+        for key in [key for key, obj in names.items() if list(names.values()).count(obj) > 1]:
+            del names[key]  # two names for one module: what one is called for, the other has too
         calls: dict[str, list[tuple[Function, ModuleCall]]] = {key: [] for key in names}
         for method, run in runs:
             for call in run.trail.calls if run is not None and run.params else ():
                 if run is not None and call.module.parent is run.params[0] and call.module.slot in calls:
                     calls[call.module.slot].append((method, call))
-        trained = any(call.grad for found in calls.values() for _, call in found)
+        trained = any(call.grad for found in calls.values() for _, call in found) or any(
+            obj.param for obj in holds.tensors
+        )
         for key, found in calls.items():
             # Under whatever names the object has the module.
-            every = [call for other in names if names[other] is names[key] for _, call in calls[other]]
-            if found and trained and all(call.grad is False for call in every):
-                if not _escapes(cls.node, key[1:], "self"):
+            every = [one for other in names if names[other] is names[key] for one in calls[other]]
+            if found and trained and all(_off(module, method, call) for method, call in every):
+                if not _escapes(module.survey.body.node, key[1:], "self"):
                     method, call = found[0]
                     yield method, UntrainedPart(site=call.node, module=f"self{key}", optimizer=optimizer.node)
+
+
+def _off(module: Module, method: Function, call: ModuleCall) -> bool:
+    """Whether a call records nothing: for where it stands, or for where its method is called."""
+    return call.grad is False or (call.grad is True and without_grad(module, method))
+
+
+def untrained_layers(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """A layer that a Module makes and calls without a graph only, with all its parameters in an optimizer."""
+    if "forward" not in cls.methods or not module.is_module(cls) or _freezes(module):
+        return
+    if not any(_switches(module, method) for method in cls.methods.values()):
+        return
+    trains = "training_step" in cls.methods or any("backward" in one.calls for one in module.survey.all)
+    optimizer = _holder(module, cls) if trains else None
+    if optimizer is None:
+        return
+    runs = [(method, module.run_of(method)) for method in methods_of(module, cls) if not method.static]
+    calls: dict[str, list[tuple[Function, ModuleCall]]] = {}
+    for method, run in runs:
+        for call in run.trail.calls if run is not None and run.params else ():
+            if run is not None and call.module.parent is run.params[0]:
+                calls.setdefault(call.module.slot, []).append((method, call))
+    table = module.table(cls)
+    layers = {key for key, held in table.items() if held.obj is not None and layer_of(module, held.obj, new=True)}
+    trained = any(
+        call.grad and not _off(module, method, call) for key in layers & set(calls) for method, call in calls[key]
+    )
+    for key in sorted(layers & set(calls)) if trained else ():
+        found = calls[key]
+        meant = not _MEANT.isdisjoint(key[1:].lower().split("_")) or cls.assigns.get(key[1:], set()) != {"__init__"}
+        if not meant and all(_off(module, method, call) for method, call in found):
+            if not _escapes(module.survey.body.node, key[1:], "self", frozenset({"in_features", "out_features"})):
+                method, call = found[0]
+                yield method, UntrainedPart(site=call.node, module=f"self{key}", optimizer=optimizer)
+
+
+def _switches(module: Module, method: Function) -> bool:
+    return not _MODES.isdisjoint(method.calls) or entry_mode(module, method) is False
+
+
+def _holder(module: Module, cls: Class) -> ast.AST | None:
+    """An optimizer of this file that has all the parameters of objects of a class."""
+    builders = {function.name for function in module.survey.all if function.features & OPTIMIZER}
+    for function in module.survey.all:
+        builds = function.features & OPTIMIZER or not builders.isdisjoint(function.calls)
+        run = module.run_of(function) if builds else None
+        for optimizer, holds in run.trail.optimizers.items() if run is not None else ():
+            if any(one.data is cls and one.kind == "module" for one in holds.modules):
+                return optimizer.node
+    return None
+
+
+def optimized_inside(run: Run, done: Run, given: dict[int, Value]) -> None:
+    """A function of this file builds an optimizer over the parameters of what it is given here."""
+    for optimizer, holds in done.trail.optimizers.items():
+        modules = [
+            ref.obj
+            for position, value in given.items()
+            if position < len(done.params) and done.params[position] in holds.modules
+            for ref in value.refs
+        ]
+        if modules:
+            run.trail.optimizers.setdefault(optimizer, Holds(tuple(modules), (), False))

@@ -284,3 +284,34 @@ def stepped_by_the_caller(model: nn.Module, optimizer, first, second):
         other.backward()
     except RuntimeError:
         pass
+
+
+class _Half(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.front = torch.nn.Linear(3, 3)
+        self.back = torch.nn.Linear(3, 1)
+
+    def forward(self, x):
+        with torch.no_grad():
+            x = self.front(x)  # fact: UntrainedPart module=self.front
+        return self.back(x)
+
+
+def half_trained():
+    net = _Half()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+
+
+def _given_without_graph(one, two, x):
+    optimizer = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    with torch.no_grad():
+        h = one(x)  # fact: UntrainedPart module=one
+    two(h).sum().backward()
+    optimizer.step()
+
+
+def given_without_graph():
+    _given_without_graph(nn.Linear(2, 2), nn.Linear(2, 2), torch.ones(1, 2))

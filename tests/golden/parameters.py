@@ -190,3 +190,63 @@ def counted_on_replicas():
     parallel = nn.DataParallel(net)
     parallel(torch.ones(1))
     return net.calls
+
+
+class _KeepingPenalty(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def penalty(self, x):
+        self.kept = self.linear(x)  # fact: CopiedGraph name=self.kept owner=net | -direct
+        return self.kept
+
+    def drop(self):
+        self.kept = None
+
+
+def copied_after_a_method():
+    net = _KeepingPenalty()
+    net.penalty(torch.ones(1, 2))
+    net.drop()
+    before = copy.deepcopy(net)
+    net.penalty(torch.ones(1, 2))
+    try:
+        return copy.deepcopy(net)  # raises: RuntimeError
+    except RuntimeError:
+        return before
+
+
+def _copy_when_called(net):
+    net(torch.ones(1, 2))
+    try:
+        return copy.deepcopy(net)  # raises: RuntimeError
+    except RuntimeError:
+        return net
+
+
+class _KeepingCalled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.kept = None
+
+    def forward(self, x):
+        self.kept = self.linear(x)  # fact: CopiedGraph name=self.kept owner=net | -direct
+        return self.kept
+
+
+def copied_by_a_function():
+    return _copy_when_called(_KeepingCalled())
+
+
+class _KeepingIn:
+    def __init__(self):
+        self.linear = nn.Linear(2, 2)
+        self.state = {"h": torch.zeros(1, 2)}
+
+    def see(self):
+        self.state["h"] = self.linear(self.state["h"])  # fact: CopiedGraph name=self.state owner=self.state | -direct
+
+    def copied(self):
+        return copy.deepcopy(self.state)

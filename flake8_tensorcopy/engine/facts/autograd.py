@@ -105,6 +105,7 @@ class MarkedNonLeaf(Fact):
     attribute: bool  # assigned: torch raises; `requires_grad_()` does nothing
     made: ast.AST | None
     read: ast.AST | None  # where its `.grad` is read
+    supposed: tuple[str, ...] = ()  # the arguments, of which one has to require grad
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
