@@ -13,7 +13,7 @@ from flake8_tensorcopy.engine.run import Run, last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.unwrapped import methods_from
-from flake8_tensorcopy.engine.values import DETACH, VIEW, Obj, Place, Ref, Value
+from flake8_tensorcopy.engine.values import DETACH, SNAPSHOT, VIEW, Obj, Place, Ref, Value
 
 
 def called(run: Run, node: ast.Call, obj: Obj, method: str = "forward") -> None:
@@ -66,7 +66,7 @@ def _used_otherwise(run: Run, obj: Obj) -> bool:
 
 def no_leaf(ref: Ref) -> bool:
     """Whether a reference is surely to a tensor on the graph that is no leaf."""
-    if not recorded(ref):
+    if not recorded(ref) or any(link.kind == SNAPSHOT for link in ref.chain):
         return False
     return not (ref.obj.leaf or ref.obj.param) or any(
         link.kind == VIEW and link.op != "Parameter" for link in ref.chain
