@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.source import (
     ATTR_STORE,
     CLONE,
+    COUNTED,
     DATA_PTR,
     DETACH,
     DROPPED,
@@ -25,7 +26,10 @@ from flake8_tensorcopy.engine.source import (
     REPLACED,
     SHARE,
     STATE_DICT,
+    STRIDES,
     SWAP,
+    TURNED,
+    UNPACKED,
     WRITE,
     Class,
     Function,
@@ -48,6 +52,14 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "ExpandedParameter": (EXPAND,),
+    "ClashingExpand": (EXPAND,),
+    "TurnedView": (TURNED,),
+    "ScrambledAxes": (UNPACKED,),
+    "ByteStrides": (STRIDES,),
+    "NegativeStrides": (STRIDES,),
+    "MixedRepeats": (COUNTED,),
+    "ExpandedBytes": (COUNTED | EXPAND,),
 }
 
 

@@ -33,8 +33,9 @@ from flake8_tensorcopy.engine.modules import (
     trains,
 )
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.reshaping import imported_shape_call, shape_call
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.source import LAYOUT, Class, Function
 from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -110,6 +111,8 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     """A call by its qualified name."""
     special = SPECIAL.get(name)
     args = Args(run, node)
+    if run.function.features & LAYOUT and name.startswith(("torch.", "numpy.")):
+        imported_shape_call(run, node, name, args)
     if special is not None:
         return special(run, node, args)
     if name.startswith("torch."):
@@ -174,6 +177,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     run.method_calls[node] = (base, name)
     if name == "backward":
         backward(run, node, base, args)
+    if run.function.features & LAYOUT:
+        shape_call(run, node, base, name, args, 0)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)

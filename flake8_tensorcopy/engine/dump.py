@@ -24,6 +24,14 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
+    "ExpandedParameter": ("name", "op", "expanded"),
+    "ClashingExpand": ("receiver", "op", "reduced"),
+    "TurnedView": ("receiver", "op", "turned"),
+    "ScrambledAxes": ("receiver", "op", "order"),
+    "ByteStrides": ("array", "op"),
+    "NegativeStrides": ("op", "flip", "flipped"),
+    "MixedRepeats": ("tiled", "interleaved", "other"),
+    "ExpandedBytes": ("receiver", "counted", "expanded"),
 }
 
 

@@ -11,6 +11,7 @@ from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.items import each_item, one_row
 from flake8_tensorcopy.engine.parts import Index, Row
 from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.source import COUNTED, LAYOUT, STRIDES
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -27,6 +28,7 @@ from flake8_tensorcopy.engine.values import (
     Place,
     Pointer,
     Ref,
+    Shape,
     Value,
     exclusive,
     join_values,
@@ -129,7 +131,11 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
                     run.note(Value((ref,)), 1)
                 return Value((ref.derive(Link(kind, attr, node, permuted=op.permutes)),))
             if op.result in ("host", "none", "other"):
-                if attr in ("shape", "ndim", "dtype", "device", "itemsize", "nbytes", "requires_grad", "is_cuda"):
+                if attr == "shape":
+                    return Value(kind="number", const=Shape(ref))
+                if attr == "nbytes" and run.function.features & COUNTED:
+                    _bytes(run, node, ref)
+                if attr in ("ndim", "dtype", "device", "itemsize", "nbytes", "requires_grad", "is_cuda"):
                     return NUMBER
                 if obj.kind == "tensor":
                     return NUMBER
@@ -142,6 +148,9 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
         slot = {"values": "[0]", "indices": "[1]"}.get(attr, "")
         return run.now.fields(obj).get(slot, UNKNOWN)
     value = run.field(obj, "." + attr)
+    if attr == "strides" and ref.kind in ("array", "unknown"):
+        for held in value.refs:
+            run.byte_strides.setdefault(held.obj, ref)
     for held in value.refs:
         if held.place is not None:
             held.place.read = True
@@ -271,6 +280,8 @@ def subscript_of(run: Run, node: ast.Subscript, base: Value) -> Value:
     """`base[index]` as a value."""
     kind = index_kind(run, node.slice)
     if not base.refs:
+        if isinstance(base.const, Shape):
+            return _axis_size(run, base.const, node.slice)
         return NUMBER if base.kind == "number" else UNKNOWN
     if array_like(node.slice):
         run.note(base, 1)
@@ -280,6 +291,19 @@ def subscript_of(run: Run, node: ast.Subscript, base: Value) -> Value:
         result = one if result is None else join_values(result, one)
     assert result is not None
     return live_here(run, result)
+
+
+def _bytes(run: Run, node: ast.AST, ref: Ref) -> None:
+    from flake8_tensorcopy.engine.expanded import bytes_of
+
+    if isinstance(node, ast.Attribute):
+        bytes_of(run, node, (ref,), node.value, "nbytes")
+
+
+def _axis_size(run: Run, shape: Shape, index: ast.expr) -> Value:
+    from flake8_tensorcopy.engine.layouts import axis_size
+
+    return axis_size(run, shape, index)
 
 
 def _item_of_ref(run: Run, node: ast.Subscript, ref: Ref, kind: str, whole: Value) -> Value:
@@ -377,6 +401,7 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)
     obj = result.refs[0].obj
+    obj.given = operands
     graphs = [
         known.graph if known is not None else (False if value.kind == "number" else None)
         for known, value in zip(objs, operands, strict=True)
@@ -422,9 +447,26 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
             continue
         run.use(left, left_node, role)
         run.use(right, one.right, role)
+        if isinstance(one.op, ast.Mult) and run.function.features & COUNTED:
+            _counted_bytes(run, one, left_node, one.right)
         left = arithmetic(run, one, operator(one.op), left, right)
         left_node = one
+    if left is NUMBER and run.function.features & LAYOUT and isinstance(node.op, (ast.Mult, ast.FloorDiv)):
+        return _size(run, node)
     return left
+
+
+def _counted_bytes(run: Run, node: ast.BinOp, left: ast.expr, right: ast.expr) -> None:
+    from flake8_tensorcopy.engine.expanded import product_of_bytes
+
+    product_of_bytes(run, node, left, right)
+
+
+def _size(run: Run, node: ast.expr) -> Value:
+    """A number that is a product of sizes."""
+    from flake8_tensorcopy.engine.layouts import size_of
+
+    return Value(kind="number", const=size_of(run, node))
 
 
 def _unary(run: Run, node: ast.UnaryOp) -> Value:
@@ -462,6 +504,8 @@ def _compare(run: Run, node: ast.Compare) -> Value:
         run.use(value, side, "difference")
         run.narrowed_on_host(value, side, "compared")
     _pointer_test(run, node, values)
+    if run.function.features & STRIDES:
+        _strides_test(run, node, sides, values)
     if not any(value.refs for value in values):
         return NUMBER
     result = arithmetic(run, node, "compare", *values)
@@ -469,6 +513,13 @@ def _compare(run: Run, node: ast.Compare) -> Value:
         result.refs[0].obj.dtype = "bool"
         result.refs[0].obj.graph = False
     return result
+
+
+def _strides_test(run: Run, node: ast.Compare, sides: list[ast.expr], values: list[Value]) -> None:
+    from flake8_tensorcopy.engine.strides import strides_compared
+
+    if isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        strides_compared(run, node, sides, values)
 
 
 def _pointer_test(run: Run, node: ast.Compare, values: list[Value]) -> None:

@@ -12,9 +12,10 @@ from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     fresh,
 )
+from flake8_tensorcopy.engine.expanded import parameter_over
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.source import EXPAND, Class
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -129,6 +130,8 @@ def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:
 def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
+    if run.function.features & EXPAND and node.args and not frozen and len(args.values) == 1:
+        parameter_over(run, node, value)
     if value.obj is not None and value.refs:
         if all(ref.place is None for ref in value.refs):
             obj = value.obj

@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
+from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
 from flake8_tensorcopy.engine.run import Backward, Run
@@ -32,6 +33,7 @@ from flake8_tensorcopy.engine.values import (
     Obj,
     Pointer,
     Ref,
+    Shape,
     Value,
     join_values,
 )
@@ -353,6 +355,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         return fresh(run, node, "list", short, *tensors[:1], data="tensors")
     result = fresh(run, node, kind, short, *tensors[:3])
     obj = result.refs[0].obj
+    obj.given = tuple(tensors[:3])
     obj.operands = tuple(ref.obj for value in (*tensors, *args.given(values)) for ref in value.refs)
     if values and len(values[0].refs) == 1:
         obj.copied = values[0].refs[0]
@@ -459,6 +462,9 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             ref.obj.graph = False if isinstance(asked, ast.Constant) else None
     if name == "retain_grad":
         ref.obj.leaf = True
+    if name == "size":
+        shape = Shape(ref)
+        return axis_size(run, shape, args.nodes[0]) if args.nodes else Value(kind="number", const=shape)
     if name == "detach":
         _clone_detach(run, node, ref, func)
     if name in ("item", "tolist"):

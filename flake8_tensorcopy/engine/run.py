@@ -31,7 +31,9 @@ from flake8_tensorcopy.engine.values import (
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.layouts import Given
     from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.repeats import Repeat
     from flake8_tensorcopy.engine.summaries import Summary
 
 
@@ -126,6 +128,10 @@ class Run:
         self.written_back: set[Obj] = set()
         self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
+        self.sizes: dict[ast.AST, Given] = {}  # what calls that make or reshape were given
+        self.ranks: dict[Obj, int] = {}  # how many axes, where a shape was unpacked
+        self.byte_strides: dict[Obj, Ref] = {}  # what `a.strides` gave, and of which array
+        self.repeats: list[Repeat] = []
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
         self._entry: dict[tuple[Obj, str, int], Value] = {}
         self._globals: dict[str, Value] = {}

@@ -33,6 +33,11 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+TURNED = 1 << 52  # exchanges axes, and calls `view`
+UNPACKED = 1 << 53  # unpacks or indexes a shape, and calls `view` or `reshape`
+STRIDES = 1 << 54  # strides as such: `.strides`, `[::-1]`, flips
+COUNTED = 1 << 55  # counts bytes, or repeats
+LAYOUT = EXPAND | TURNED | UNPACKED | STRIDES | COUNTED
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -250,6 +255,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
                 elif called in _STORES:
                     features |= SHARE
+                elif called in ("view", "reshape") and len(node.args) > 1 and _of_shape(node.args[0]):
+                    features |= UNPACKED
             case ast.AugAssign():
                 features |= WRITE
                 if isinstance(node.target, ast.Attribute):
@@ -259,6 +266,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     continue
             case ast.Subscript() if isinstance(node.ctx, ast.Store):
                 features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
+            case ast.Slice(step=ast.UnaryOp(op=ast.USub())):
+                features |= STRIDES
             case ast.MatchAs():
                 features |= SHARE
             case ast.Assign():
@@ -272,6 +281,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         features |= REPLACED
                 if len(node.targets) > 1:
                     features |= SHARE
+                if _of_shape(node.value):
+                    features |= UNPACKED
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
@@ -307,8 +318,33 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 stack.append((child, deeper))
     owner.features |= features
     owner.depth = max(owner.depth, deepest)
+    owner.features = _layout(owner)
     if owner.loops & owner.stores:
         owner.features |= LOOP_REBIND
+
+
+def _layout(owner: Function) -> int:
+    """The features, of which those about shapes need a call of `view` or `reshape` beside them."""
+    calls, features = owner.calls, owner.features
+    if "view" in calls and not _TURNS.isdisjoint(calls):
+        features |= TURNED
+    if "Parameter" in calls and "repeat" in calls:
+        features |= EXPAND  # what `einops.repeat` makes is expanded
+    if not isinstance(owner.node, ast.Module):
+        features &= ~(0 if "view" in calls else TURNED)
+        features &= ~(0 if "view" in calls or "reshape" in calls else UNPACKED)
+    return features
+
+
+def _of_shape(node: ast.expr) -> bool:
+    """`x.shape`, `x.size()`, `x.shape[0]`, `x.size(0)`, or several of them."""
+    if isinstance(node, ast.Tuple):
+        return any(map(_of_shape, node.elts))
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return (isinstance(node, ast.Attribute) and node.attr == "shape") or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size"
+    )
 
 
 def _restore(cls: Class, owner: Function, node: ast.Call) -> None:
@@ -321,6 +357,7 @@ def _restore(cls: Class, owner: Function, node: ast.Call) -> None:
             cls.restores.setdefault(name, []).append((owner.name, node))
 
 
+_TURNS = frozenset("t transpose swapaxes swapdims permute movedim moveaxis adjoint".split())
 _ATTRIBUTES = {
     "expand": EXPAND,
     "expand_as": EXPAND,
@@ -339,6 +376,9 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
+    **dict.fromkeys(("T", "mT", "H", "mH"), TURNED),
+    **dict.fromkeys(("strides", "flip", "fliplr", "flipud", "rot90"), STRIDES),
+    **dict.fromkeys(("nbytes", "element_size", "itemsize", "repeat", "tile", "repeat_interleave"), COUNTED),
 }
 
 

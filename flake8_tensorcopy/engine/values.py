@@ -77,6 +77,7 @@ class Obj:
     made: str = ""  # the op that made it
     source: tuple[Obj, ...] = ()  # what its kind was computed from
     operands: tuple[Obj, ...] = ()  # what its values were computed from: the way back through the graph
+    given: tuple[Value, ...] = ()  # the operands of the operator that made it
     copied: Ref | None = None  # the reference that this fresh storage is a copy of
     uses: list[tuple[int, ast.AST | None]] = field(default_factory=list)
     refuted: bool = False  # used as no tensor can be used
@@ -262,6 +263,12 @@ class Pointer(NamedTuple):
     text: str
 
 
+class Shape(NamedTuple):
+    """What `x.shape` and `x.size()` give: the sizes of the axes of a reference."""
+
+    ref: Ref
+
+
 class Value:
     """What an expression may be: a small set of references, or a thing without storage."""
 
@@ -317,6 +324,8 @@ def join_values(one: Value, other: Value) -> Value:
     if one is other:
         return one
     if not one.refs:
+        if one.kind == other.kind == "number" and one.const != other.const:
+            return NUMBER
         return other if other.refs or one.kind == "none" else (one if other.kind in ("none", one.kind) else UNKNOWN)
     if not other.refs:
         return one

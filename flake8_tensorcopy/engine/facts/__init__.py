@@ -7,6 +7,16 @@ array-like indexing, 0 unknown.  The statement that the fact is about never coun
 
 from flake8_tensorcopy.engine.facts.base import Fact
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
+from flake8_tensorcopy.engine.facts.layout import (
+    ByteStrides,
+    ClashingExpand,
+    ExpandedBytes,
+    ExpandedParameter,
+    MixedRepeats,
+    NegativeStrides,
+    ScrambledAxes,
+    TurnedView,
+)
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
 from flake8_tensorcopy.engine.facts.sharing import (
     AccumulatedItem,
@@ -21,18 +31,26 @@ from flake8_tensorcopy.engine.facts.snapshots import StaleSnapshot
 
 __all__ = [
     "AccumulatedItem",
+    "ByteStrides",
+    "ClashingExpand",
     "CloneDetach",
     "DeadRebinding",
     "DroppedResult",
+    "ExpandedBytes",
+    "ExpandedParameter",
     "Fact",
     "HostScalar",
     "JoinedWrite",
     "LeafRebound",
     "LostWrite",
+    "MixedRepeats",
+    "NegativeStrides",
     "OverlappingWrite",
     "PointerTest",
     "ReboundData",
+    "ScrambledAxes",
     "SharedWrite",
     "StaleRead",
     "StaleSnapshot",
+    "TurnedView",
 ]
