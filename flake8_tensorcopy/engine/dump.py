@@ -24,14 +24,14 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
-    "ExpandedParameter": ("name", "op", "expanded"),
-    "ClashingExpand": ("receiver", "op", "reduced"),
-    "TurnedView": ("receiver", "op", "turned"),
-    "ScrambledAxes": ("receiver", "op", "order"),
+    "ExpandedParameter": ("name", "op"),
+    "ClashingExpand": ("receiver", "op"),
+    "TurnedView": ("receiver", "op"),
+    "ScrambledAxes": ("receiver", "op"),
     "ByteStrides": ("array", "op"),
-    "NegativeStrides": ("op", "flip", "flipped"),
-    "MixedRepeats": ("tiled", "interleaved", "other"),
-    "ExpandedBytes": ("receiver", "counted", "expanded"),
+    "NegativeStrides": ("op", "flip"),
+    "MixedRepeats": ("tiled", "interleaved"),
+    "ExpandedBytes": ("receiver", "counted"),
 }
 
 

@@ -36,7 +36,8 @@ def expanded(run: Run, ref: Ref) -> tuple[Link, bool] | None:
 
 def _slices(link: Link) -> bool:
     """An index that drops no axis."""
-    index = link.node.slice if isinstance(link.node, ast.Subscript) else None
+    node = link.inner or link.node
+    index = node.slice if isinstance(node, ast.Subscript) else None
     items = index.elts if isinstance(index, ast.Tuple) else [index]
     return all(isinstance(item, (ast.Slice, ast.Constant)) and _keeps(item) for item in items)
 

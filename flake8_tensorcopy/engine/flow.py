@@ -25,7 +25,7 @@ from flake8_tensorcopy.engine.outcomes import (
 )
 from flake8_tensorcopy.engine.refine import autograd_function, grad_mode, no_grad_decorated, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
-from flake8_tensorcopy.engine.source import STATE_DICT, Function, FunctionNode
+from flake8_tensorcopy.engine.source import LAYOUT, STATE_DICT, Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
 from flake8_tensorcopy.engine.state import State, join, join_all
 from flake8_tensorcopy.engine.values import (
@@ -109,12 +109,19 @@ def _bind_parameters(run: Run, node: FunctionNode) -> None:
 
 def _inner_function(run: Run, node: FunctionNode) -> None:
     """A nested function, as a run of its own whose free names are unknown."""
-    function = run.module.nested(node)
+    function = _nested(run, node)
     inner = run.module.runs.get(function)
     if inner is None:
         inner = run.module.runs[function] = run_function(run.module, function)
     for mark, fact in inner.facts.items():
         run.facts.setdefault(mark, fact)
+
+
+def _nested(run: Run, node: FunctionNode) -> Function:
+    """A function inside this one, whose features were collected with those of this one."""
+    function = run.module.nested(node)
+    function.features |= run.function.features & LAYOUT
+    return function
 
 
 def _block(run: Run, body: list[ast.stmt]) -> None:
@@ -463,7 +470,7 @@ def _delete(run: Run, node: ast.Delete) -> None:
 
 def _function(run: Run, node: FunctionNode) -> None:
     """A nested function: known by its node when it is called."""
-    function = run.module.nested(node)
+    function = _nested(run, node)
     run.now.bind(node.name, Value((Ref(Obj("function", "fresh", node, key=node.name, data=function)),)))
 
 

@@ -34,7 +34,7 @@ _KEEPS = frozenset(
     "clone to cpu cuda type float double half bfloat16 int long short bool byte relu relu6 exp log log2 log1p sqrt "
     "rsqrt sin cos tanh sigmoid gelu silu elu leaky_relu softplus abs neg negative square reciprocal sign floor ceil "
     "round clamp clip pow dropout deepcopy detach zeros_like ones_like empty_like rand_like randn_like full_like "
-    "type_as erf".split()
+    "type_as erf eq ne lt le gt ge".split()
 )
 _OPERATORS = frozenset({"+", "-", "*", "/", "**", "//", "%", "compare", "~", "abs"})
 # Results in the order of their axes, whatever they are computed from.
@@ -48,6 +48,7 @@ class Given(NamedTuple):
 
     sizes: tuple[Size | None, ...]
     wholly: bool  # each of them is known to be one size
+    written: bool = False  # some are numbers that are written out
 
 
 # ----- sizes
@@ -114,11 +115,22 @@ def note_sizes(run: Run, node: ast.Call, args: Args, first: int) -> None:
                 wholly = False
             else:
                 sizes.extend(layout.sizes)
-        elif starred or (value is not None and value.refs and len(given) == 1 and not isinstance(item, ast.BinOp)):
+        elif starred or (value is not None and len(given) == 1 and not _one_size(item, value)):
             wholly = False  # perhaps a tuple of sizes
         else:
             sizes.append(size_of(run, item))
-    run.sizes[node] = Given(tuple(sizes), wholly)
+    written = any((literal(item) or 0) > 1 for item in given)
+    run.sizes[node] = Given(tuple(sizes), wholly, written)
+
+
+def _one_size(node: ast.expr, value: Value) -> bool:
+    """Whether the only argument is one size, not a tuple of them."""
+    match node:
+        case ast.Constant() | ast.UnaryOp() | ast.BinOp(op=ast.Mult() | ast.FloorDiv()):
+            return True
+        case ast.Call(func=ast.Attribute(attr="numel" | "nelement")) | ast.Call(func=ast.Name(id="len" | "int")):
+            return True
+    return size_in(value) is not None
 
 
 def axis_size(run: Run, shape: Shape, index: ast.expr) -> Value:
@@ -201,11 +213,24 @@ def _made(run: Run, obj: Obj, depth: int) -> Layout | None:
                 return _reduced(run, before, node, made)
             if before is not None and (made in _KEEPS or made in ("contiguous", "reshape", "flatten")):
                 return _converted(run, before, node, made)
+        if made == "topk" and isinstance(node, ast.Call):
+            return _ranked(run, obj, _chosen(run, node, obj))
         plain = made in _FRESH or (made in _PRODUCTS and _product(run, obj, depth))
         if plain or obj.made in _MODULES or _wide(run, obj):
             return _ranked(run, obj, axes.unnamed(obj))
     given = obj.owner == "argument" or obj.param
     return _ranked(run, obj, axes.unnamed(obj, dense=given))
+
+
+def _chosen(run: Run, node: ast.Call, obj: Obj) -> Layout | None:
+    """`x.topk(1, 1)`: one of the axes has the size that is asked for."""
+    given = _own_arguments(run, node)
+    named = {one.arg: one.value for one in node.keywords}
+    count, dim = ((given[place] if len(given) > place else named.get(key)) for place, key in enumerate(("k", "dim")))
+    place = literal(dim) if dim is not None else -1
+    one = count is not None and literal(count) == 1
+    layout = axes.unnamed(obj)
+    return axes.sized(layout, place, ONE) if one and place is not None else layout
 
 
 def _wide(run: Run, obj: Obj) -> bool:
@@ -272,6 +297,8 @@ def _elementwise(run: Run, obj: Obj, depth: int) -> Layout | None:
     if not tensors or len(tensors[0].refs) != 1:
         return None
     first = layout_of(run, tensors[0].refs[0], depth + 1)
+    if first is not None and obj.made == "compare" and first.more is not None and first.turned is None:
+        return None  # a threshold of scores, which may be one column
     if first is None or not all(value.kind == "number" or value.refs for value in obj.given):
         return None
     for value in tensors[1:]:
@@ -381,7 +408,7 @@ def _reshaped(run: Run, before: Layout, node: ast.Call, made: str) -> Layout | N
 
 def _step(run: Run, layout: Layout, link: Link) -> Layout | None:
     """One step of a derivation."""
-    node, op = link.node, link.op
+    node, op = link.inner or link.node, link.op
     if link.kind in (ALIAS, DETACH):
         return layout
     if isinstance(node, ast.Subscript) and link.kind in (VIEW, UNSURE):
@@ -437,7 +464,7 @@ def _expanded(run: Run, layout: Layout, node: ast.Call) -> Layout | None:
 
 def _turned(run: Run, layout: Layout, link: Link) -> Layout | None:
     """`t`, `transpose`, `permute`, `mT` and the like."""
-    node, op = link.node, link.op
+    node, op = link.inner or link.node, link.op
     if op in ("t", "T", "H"):
         rank = len(layout.axes) if layout.more is None else 2
         return axes.permuted(layout, list(range(rank))[::-1], node)

@@ -107,10 +107,17 @@ def _together(run: Run, one: Repeat, other: Repeat) -> bool:
                 continue
             if isinstance(getattr(node, "ctx", None), ast.Store):
                 continue
-            named = {run.text(item) for item in _operands(node)}
-            if mine in named and theirs in named and node.lineno > max(one.node.lineno, other.node.lineno):
+            if node.lineno <= max(one.node.lineno, other.node.lineno):
+                continue
+            named = [_named_in(run, item) for item in _operands(node)]
+            if any(mine in left and theirs in right for left in named for right in named if left is not right):
                 return True
     return False
+
+
+def _named_in(run: Run, node: ast.expr) -> set[str]:
+    """The names and attributes that an expression is made of."""
+    return {run.text(item) for item in ast.walk(node) if isinstance(item, (ast.Name, ast.Attribute, ast.Subscript))}
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:

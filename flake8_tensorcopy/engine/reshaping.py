@@ -98,9 +98,9 @@ def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> No
     mine = [size for size in own if size != ONE]
     if len(mine) < 2 or mine == wanted or len(set(mine)) != len(mine) or set(mine) != set(wanted):
         return
-    if len(wanted) != len(mine) or not all(size is not None and size.symbols for size in wanted):
+    if len(wanted) != len(mine) or None in wanted or given.written:
         return
-    order = tuple(own.index(size) for size in given.sizes if size is not None and size in own)
+    order = ", ".join(str(own.index(size)) for size in given.sizes if size in own)
     receiver = node.args[0] if is_imported(run, node.func) is not None else _receiver(node)
     run.fact(
         ScrambledAxes(
@@ -124,6 +124,8 @@ def _clashing(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str, args: 
         clashes.append(clash)
     own, wanted = clashes[0]
     reduced = _reduction(refs[0].obj)
+    if reduced is None and own is not None and own.symbols:
+        return  # made with sizes that another tensor has: they may be equal
     receiver = _receiver(node) if first == 0 else node.args[0]
     run.fact(
         ClashingExpand(

@@ -164,10 +164,10 @@ def survey(tree: ast.Module) -> Survey:
 
 
 def _spread_writes(functions: list[Function]) -> None:
-    """A call of a function of this file that writes may write: its caller has to be run too."""
+    """A call of a function of this file that writes may write, or give a flipped array: its caller is run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE):
+        for feature in (WRITE, INPLACE_MODULE, STRIDES):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):

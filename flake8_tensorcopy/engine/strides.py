@@ -115,12 +115,13 @@ def _backwards(run: Run, ref: Ref) -> tuple[ast.AST, str, bool] | None:
     found = _flipped(run, ref.obj)
     proven = ref.kind == "array"
     for link in ref.chain:
-        index = link.node.slice if isinstance(link.node, ast.Subscript) else None
+        node = link.inner or link.node
+        index = node.slice if isinstance(node, ast.Subscript) else None
         if index is not None and link.kind == VIEW:
             items = index.elts if isinstance(index, ast.Tuple) else [index]
             step = next((item for item in items if _negative(item)), None)
             if step is not None:
-                found = None if found is not None else (link.node, f"[{run.text(index)}]")
+                found = None if found is not None else (node, f"[{run.text(index)}]")
                 proven = proven or isinstance(index, ast.Tuple)
             elif not all(isinstance(item, (ast.Slice, ast.Constant)) and _keeps(item) for item in items):
                 found = None

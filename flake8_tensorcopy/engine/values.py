@@ -44,11 +44,12 @@ class Arm(NamedTuple):
 class Link:
     """One derivation step: the op that made a reference out of another one."""
 
-    __slots__ = ("dtype", "key", "kind", "node", "op", "overlap", "permuted")
+    __slots__ = ("dtype", "inner", "key", "kind", "node", "op", "overlap", "permuted")
 
     def __init__(
         self, kind: str, op: str, node: ast.AST, key: object = None, overlap: bool = False, permuted: bool = False
     ) -> None:
+        self.inner: ast.AST | None = None  # of a step that a function of this file took: the node there
         self.dtype = ""  # for a conversion: the dtype asked for
         self.kind = kind
         self.op = op

@@ -70,7 +70,7 @@ class ScrambledAxes(Fact):
 
     receiver: str
     op: str
-    order: tuple[int, ...]  # the `permute` that was meant
+    order: str  # the `permute` that was meant
     evidence: int
 
 
