@@ -60,10 +60,9 @@ if TYPE_CHECKING:
 
 def check(facts: list[ScrambledAxes], region: Region) -> Iterator[Finding]:
     for fact in facts:
-        order = ", ".join(map(str, fact.order))
         message = (
             f"`{fact.op}` gives `{fact.receiver}` its own sizes in another order and scrambles the elements: "
-            f"`permute({order})` exchanges the axes"
+            f"`permute({fact.order})` exchanges the axes"
         )
         yield Finding(region.span(fact.site), "TSC305", message)
 
