@@ -344,7 +344,8 @@ def fits(layout: Layout, sizes: list[Size | None]) -> bool | None:
     rest = total.times(product(size for size in wanted if size is not None), -1)
     if rest != ONE and None not in wanted:
         return None
-    if rest.number.denominator != 1 or any(power < 0 for _, power in rest.symbols):
+    divided = {one for axis in layout.axes for one, power in axis.size.symbols if power < 0}
+    if rest.number.denominator != 1 or any(power < 0 and one not in divided for one, power in rest.symbols):
         return None  # sizes that the axes do not explain
     ends = set()
     for given, from_back in ((wanted, False), (wanted[::-1], True)):

@@ -38,7 +38,8 @@ _KEEPS = frozenset(
 )
 _OPERATORS = frozenset({"+", "-", "*", "/", "**", "//", "%", "compare", "~", "abs"})
 # Results in the order of their axes, whatever they are computed from.
-_FRESH = frozenset("softmax log_softmax layer_norm cumsum cat stack masked_fill embedding".split())
+_IN_ORDER = frozenset("softmax log_softmax layer_norm cumsum masked_fill".split())
+_FRESH = frozenset({"cat", "stack", "embedding"})
 _PRODUCTS = frozenset({"@", "mm", "bmm", "matmul"})
 _MODULES = frozenset(f"torch.nn.{name}" for name in ("Embedding", "LayerNorm", "Softmax"))
 
@@ -215,6 +216,13 @@ def _made(run: Run, obj: Obj, depth: int) -> Layout | None:
                 return _converted(run, before, node, made)
         if made == "topk" and isinstance(node, ast.Call):
             return _ranked(run, obj, _chosen(run, node, obj))
+        if made in _IN_ORDER:
+            before = layout_of(run, source, depth + 1) if source is not None else None
+            return (
+                in_axis_order(before)
+                if before is not None and before.dense
+                else _ranked(run, obj, axes.unnamed(obj, dense=False))
+            )
         plain = made in _FRESH or (made in _PRODUCTS and _product(run, obj, depth))
         if plain or obj.made in _MODULES or _wide(run, obj):
             return _ranked(run, obj, axes.unnamed(obj))

@@ -69,6 +69,9 @@ def _turned_view(run: Run, node: ast.Call, refs: tuple[Ref, ...]) -> None:
     if given is None or not given.wholly or not given.sizes:
         return
     found: Layout | None = None
+    asked = any("is_contiguous" in str(arm.test) for arm in run.now.arms)
+    if run.quiet or asked or any(ref.obj in run.guarded for ref in refs):
+        return  # tried, or asked whether it is contiguous
     for ref in refs:
         layout = layout_of(run, ref)
         if layout is None or not layout.dense or layout.turned is None:
@@ -114,7 +117,7 @@ def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> No
 
 
 def _clashing(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str, args: Args, first: int) -> None:
-    target = _target(run, node, name, args, first)
+    target = _target(run, node, name, args, first) if not run.quiet else None
     clashes = []
     for ref in refs:
         layout = layout_of(run, ref)

@@ -89,7 +89,7 @@ def _name(run: Run, ref: Ref) -> str:
 
 def array_taken(run: Run, node: ast.Call, name: str, args: Args) -> None:
     """`torch.from_numpy(a[::-1])`."""
-    if not args.values or args.spread:
+    if not args.values or args.spread or run.quiet:
         return
     for ref in args.values[0].refs:
         found = _backwards(run, ref)
