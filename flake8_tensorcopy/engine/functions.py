@@ -130,7 +130,7 @@ def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:
 def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
-    if run.function.features & EXPAND and node.args and not frozen and len(args.values) == 1:
+    if run.function.features & EXPAND and node.args and not frozen and (len(args.nodes) == 1 or args.flag("", 1)):
         parameter_over(run, node, value)
     if value.obj is not None and value.refs:
         if all(ref.place is None for ref in value.refs):

@@ -165,6 +165,10 @@ def survey(tree: ast.Module) -> Survey:
 
 def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write, or give a flipped array: its caller is run too."""
+    expanding = {function.name for function in functions if function.features & EXPAND}
+    for function in functions:
+        if "Parameter" in function.calls and not expanding.isdisjoint(function.calls):
+            function.features |= EXPAND
     for _ in range(4):
         changed = False
         for feature in (WRITE, INPLACE_MODULE, STRIDES):

@@ -27,7 +27,7 @@ def _array(run: Run, value: Value) -> Ref | None:
     """The array whose strides these are, as they are; its elements have more than one byte, as far as known."""
     pending = list(value.refs)
     for ref in value.refs:
-        if ref.obj.kind in ("list", "tuple"):
+        if ref.obj.kind == "tuple" or (ref.obj.kind == "list" and ref.place is None):
             pending.extend(one for held in run.now.fields(ref.obj).values() for one in held.refs)
     for ref in pending:
         for obj in (ref.obj, ref.obj.parent):
@@ -38,8 +38,8 @@ def _array(run: Run, value: Value) -> Ref | None:
 
 
 def _is_array(run: Run, ref: Ref) -> bool:
-    made = ref.obj.node
-    if isinstance(made, ast.expr) and _ONE_BYTE.search(run.text(made)):
+    made = [ref.obj.node, *(link.node for link in ref.chain)]
+    if any(isinstance(node, ast.expr) and _ONE_BYTE.search(run.text(node)) for node in made):
         return False
     if ref.kind == "array":
         return True
