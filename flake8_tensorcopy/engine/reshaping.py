@@ -10,10 +10,10 @@ from flake8_tensorcopy.engine.axes import ONE, Axis, Layout, Of, Size
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import ClashingExpand, ScrambledAxes, TurnedView
 from flake8_tensorcopy.engine.layouts import MAKERS, REDUCTIONS, RESHAPES, layout_of, note_sizes
-from flake8_tensorcopy.engine.repeats import REPEATS, note_repeat
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import STRIDES
 from flake8_tensorcopy.engine.strides import STRIDED, TAKES_ARRAYS, array_taken, strides_given
+from flake8_tensorcopy.engine.tiling import REPEATS, note_repeat
 from flake8_tensorcopy.engine.values import UNKNOWN, Obj, Ref, Shape, Value
 
 SIZED = RESHAPES | MAKERS | {"expand_as"}

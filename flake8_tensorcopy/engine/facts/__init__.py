@@ -5,8 +5,28 @@ surely the thing is a tensor: 3 by definition, annotation or a torch result, 2 b
 array-like indexing, 0 unknown.  The statement that the fact is about never counts as evidence.
 """
 
+from flake8_tensorcopy.engine.facts.autograd import (
+    BypassedWrite,
+    ForbiddenWrite,
+    GradToArray,
+    InferenceUse,
+    LeafWrite,
+    MarkedNonLeaf,
+    SavedWrite,
+)
 from flake8_tensorcopy.engine.facts.base import Fact
+from flake8_tensorcopy.engine.facts.constructors import RepeatedReference, WrappedTensor
 from flake8_tensorcopy.engine.facts.costs import CloneDetach, HostScalar
+from flake8_tensorcopy.engine.facts.graph import (
+    GradientNotCleared,
+    GraphCut,
+    GraphRetained,
+    RecurrentState,
+    SelfRatio,
+    SteppedBefore,
+    UntrainedPart,
+)
+from flake8_tensorcopy.engine.facts.handed_out import HandedOut, MutatedArgument, MutatedItem, SharedDefault
 from flake8_tensorcopy.engine.facts.layout import (
     ByteStrides,
     ClashingExpand,
@@ -18,6 +38,16 @@ from flake8_tensorcopy.engine.facts.layout import (
     TurnedView,
 )
 from flake8_tensorcopy.engine.facts.lost import DeadRebinding, DroppedResult, LeafRebound, LostWrite
+from flake8_tensorcopy.engine.facts.parameters import (
+    CopiedGraph,
+    MovedLeaf,
+    MovedParameter,
+    ReplacedParameter,
+    ReplicaState,
+    RewrappedParameter,
+    UnregisteredItems,
+)
+from flake8_tensorcopy.engine.facts.selfcopy import AliasedOut, SelfCopy
 from flake8_tensorcopy.engine.facts.sharing import (
     AccumulatedItem,
     JoinedWrite,
@@ -27,30 +57,70 @@ from flake8_tensorcopy.engine.facts.sharing import (
     SharedWrite,
     StaleRead,
 )
-from flake8_tensorcopy.engine.facts.snapshots import StaleSnapshot
+from flake8_tensorcopy.engine.facts.snapshots import ModuleAlias, SharedOptimizerState, StaleSnapshot
+from flake8_tensorcopy.engine.facts.storages import KeptStorage, ReadOnlyWrite, UnlinkedArray
+from flake8_tensorcopy.engine.facts.updates import Exhausted, GradientWrite, LostUpdate, StaleGradient
 
 __all__ = [
     "AccumulatedItem",
+    "AliasedOut",
+    "BypassedWrite",
     "ByteStrides",
     "ClashingExpand",
     "CloneDetach",
+    "CopiedGraph",
     "DeadRebinding",
     "DroppedResult",
+    "Exhausted",
     "ExpandedBytes",
     "ExpandedParameter",
     "Fact",
+    "ForbiddenWrite",
+    "GradToArray",
+    "GradientNotCleared",
+    "GradientWrite",
+    "GraphCut",
+    "GraphRetained",
+    "HandedOut",
     "HostScalar",
+    "InferenceUse",
     "JoinedWrite",
+    "KeptStorage",
     "LeafRebound",
+    "LeafWrite",
+    "LostUpdate",
     "LostWrite",
+    "MarkedNonLeaf",
     "MixedRepeats",
+    "ModuleAlias",
+    "MovedLeaf",
+    "MovedParameter",
+    "MutatedArgument",
+    "MutatedItem",
     "NegativeStrides",
     "OverlappingWrite",
     "PointerTest",
+    "ReadOnlyWrite",
     "ReboundData",
+    "RecurrentState",
+    "RepeatedReference",
+    "ReplacedParameter",
+    "ReplicaState",
+    "RewrappedParameter",
+    "SavedWrite",
     "ScrambledAxes",
+    "SelfCopy",
+    "SelfRatio",
+    "SharedDefault",
+    "SharedOptimizerState",
     "SharedWrite",
+    "StaleGradient",
     "StaleRead",
     "StaleSnapshot",
+    "SteppedBefore",
     "TurnedView",
+    "UnlinkedArray",
+    "UnregisteredItems",
+    "UntrainedPart",
+    "WrappedTensor",
 ]

@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.values import Obj, Ref
 REPEATS = frozenset({"repeat", "tile", "repeat_interleave"})
 
 
-class Repeat(NamedTuple):
+class Tiling(NamedTuple):
     """One call: what it repeats, how often, along which axis, and how a message calls it."""
 
     node: ast.Call
@@ -41,7 +41,7 @@ def note_repeat(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, first
         return  # as often as something has elements: each of one with each of the other
     receiver = node.args[0] if first else node.func.value if isinstance(node.func, ast.Attribute) else node
     shown = f"np.{name}" if array and first else name
-    run.repeats.append(Repeat(node, run.stmt, each, ref.obj, array, run.short(receiver), shown, count, axis))
+    run.tilings.append(Tiling(node, run.stmt, each, ref.obj, array, run.short(receiver), shown, count, axis))
 
 
 def _each(run: Run, nodes: list[ast.expr], args: Args) -> tuple[Size, int | None] | None:
@@ -69,8 +69,8 @@ def _whole(run: Run, nodes: list[ast.expr], args: Args) -> tuple[Size, int] | No
 
 def mixed_repeats(run: Run) -> None:
     """Calls whose results are used together, of which one repeats the elements and the other the whole."""
-    whole = {id(one.node): one for one in run.repeats if not one.each}
-    each = {id(one.node): one for one in run.repeats if one.each}
+    whole = {id(one.node): one for one in run.tilings if not one.each}
+    each = {id(one.node): one for one in run.tilings if one.each}
     for one in whole.values():
         for other in each.values():
             if one.times != other.times or one.axis != other.axis:
@@ -91,7 +91,7 @@ def mixed_repeats(run: Run) -> None:
                 break
 
 
-def _together(run: Run, one: Repeat, other: Repeat) -> bool:
+def _together(run: Run, one: Tiling, other: Tiling) -> bool:
     """Both stand in one statement, or one statement names both results."""
     if one.stmt is other.stmt:
         return True
@@ -135,7 +135,7 @@ def _operands(node: ast.AST) -> list[ast.expr]:
     return []
 
 
-def _bound(run: Run, one: Repeat) -> str | None:
+def _bound(run: Run, one: Tiling) -> str | None:
     """What the result is bound to."""
     match one.stmt:
         case ast.Assign(targets=[target], value=value) if value is one.node:
