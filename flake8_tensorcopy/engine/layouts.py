@@ -223,8 +223,9 @@ def _made(run: Run, obj: Obj, depth: int) -> Layout | None:
                 if before is not None and before.dense
                 else _ranked(run, obj, axes.unnamed(obj, dense=False))
             )
-        plain = made in _FRESH or (made in _PRODUCTS and _product(run, obj, depth))
-        if plain or obj.made in _MODULES or _wide(run, obj):
+        if made in _PRODUCTS and (multiplied := _product(run, obj, depth)) is not None:
+            return _ranked(run, obj, multiplied)
+        if made in _FRESH or obj.made in _MODULES or _wide(run, obj):
             return _ranked(run, obj, axes.unnamed(obj))
     given = obj.owner == "argument" or obj.param
     return _ranked(run, obj, axes.unnamed(obj, dense=given))
@@ -253,14 +254,18 @@ def _wide(run: Run, obj: Obj) -> bool:
     return isinstance(made, ast.Call) and len(made.args) > 1 and literal(made.args[1]) != 1
 
 
-def _product(run: Run, obj: Obj, depth: int) -> bool:
+def _product(run: Run, obj: Obj, depth: int) -> Layout | None:
     """What a product of matrices made, of which none is known to be a row or a column."""
+    layouts = []
     for value in obj.given:
-        for ref in value.refs:
-            layout = layout_of(run, ref, depth + 1)
-            if layout is not None and any(axis.size == ONE for axis in layout.axes):
-                return False
-    return True
+        known = [layout_of(run, ref, depth + 1) for ref in value.refs]
+        if any(one is not None and any(axis.size == ONE for axis in one.axes) for one in known):
+            return None
+        layouts.append(known[0] if len(known) == 1 else None)
+    left, right = (one.sizes if one is not None else None for one in layouts) if len(layouts) == 2 else (None, None)
+    if left is None or right is None or len(left) < len(right) or len(right) < 2:
+        return axes.unnamed(obj)
+    return axes.contiguous((*left[:-1], right[-1]))
 
 
 def _ranked(run: Run, obj: Obj, layout: Layout | None) -> Layout | None:
