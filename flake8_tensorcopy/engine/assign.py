@@ -30,6 +30,7 @@ from flake8_tensorcopy.engine.gradients import clear
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
+from flake8_tensorcopy.engine.layouts import unpacked
 from flake8_tensorcopy.engine.leaves import marked, unmarked
 from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.operations import unpacked_part
@@ -56,6 +57,7 @@ from flake8_tensorcopy.engine.values import (
     Obj,
     Place,
     Ref,
+    Shape,
     Value,
     join_values,
 )
@@ -424,12 +426,15 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.ex
                 held = each_item(run, obj, f"[{slot}]", fields["[*]"])
             assign(run, item, held if held is not None else run.field(obj, f"[{slot}]"), source)
         return
+    sizes: list[Value] = []
+    if isinstance(value.const, Shape) and not any(isinstance(item, ast.Starred) for item in target.elts):
+        sizes = unpacked(run, value.const, len(target.elts))
     for position, item in enumerate(target.elts):
         if isinstance(item, ast.Starred):
             assign(run, item.value, UNKNOWN, source)
             continue
         if value.kind == "number" and not value.refs:
-            assign(run, item, NUMBER, source)
+            assign(run, item, sizes[position] if sizes else NUMBER, source)
             continue
         parts: list[Ref] = []
         for ref in value.refs:

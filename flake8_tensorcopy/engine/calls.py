@@ -54,10 +54,11 @@ from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
 from flake8_tensorcopy.engine.replaced import by_call, extended
 from flake8_tensorcopy.engine.replicas import replicated
+from flake8_tensorcopy.engine.reshaping import imported_shape_call, shape_call
 from flake8_tensorcopy.engine.retained import added_by_callee
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
-from flake8_tensorcopy.engine.source import CHAINED, TENSOR_OF, Class, Function
+from flake8_tensorcopy.engine.source import CHAINED, LAYOUT, TENSOR_OF, Class, Function
 from flake8_tensorcopy.engine.storages import saved
 from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
 from flake8_tensorcopy.engine.trained import optimized_inside
@@ -144,6 +145,8 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
             made_from(run, node, short, args)
         elif short == "clone" and len(args.nodes) == 1 and not args.keywords:
             clone_of(run, node, args.values[0], args.nodes[0])
+    if run.function.features & LAYOUT and name.startswith(("torch.", "numpy.")):
+        imported_shape_call(run, node, name, args)
     if special is not None:
         return constructed(run, node, name, args, special(run, node, args))
     if name.startswith("torch."):
@@ -230,6 +233,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     elif name == "zero_grad":
         zero_grad(run, node, args)
         run.trail.zeroed.append(base)
+    if run.function.features & LAYOUT:
+        shape_call(run, node, base, name, args, 0)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)

@@ -70,6 +70,14 @@ KEYS = {
     "MaterialisedExpand": ("receiver", "op", "expand"),
     "GrownInLoop": ("name", "op"),
     "FreshArrayCopied": ("made",),
+    "ExpandedParameter": ("name", "op"),
+    "ClashingExpand": ("receiver", "op"),
+    "TurnedView": ("receiver", "op"),
+    "ScrambledAxes": ("receiver", "op"),
+    "ByteStrides": ("array", "op"),
+    "NegativeStrides": ("op", "flip"),
+    "MixedRepeats": ("tiled", "interleaved"),
+    "ExpandedBytes": ("receiver", "counted"),
 }
 
 

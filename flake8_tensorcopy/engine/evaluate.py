@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.ratios import note_difference
 from flake8_tensorcopy.engine.repeated import multiplied
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.saved import operator_keeps, record
+from flake8_tensorcopy.engine.source import COUNTED, LAYOUT, STRIDES
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -32,6 +33,7 @@ from flake8_tensorcopy.engine.values import (
     Place,
     Pointer,
     Ref,
+    Shape,
     Value,
     exclusive,
     join_values,
@@ -137,7 +139,11 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
                     run.note(Value((ref,)), 1)
                 return Value((ref.derive(Link(kind, attr, node, permuted=op.permutes)),))
             if op.result in ("host", "none", "other"):
-                if attr in ("shape", "ndim", "dtype", "device", "itemsize", "nbytes", "requires_grad", "is_cuda"):
+                if attr == "shape":
+                    return Value(kind="number", const=Shape(ref))
+                if attr == "nbytes" and run.function.features & COUNTED:
+                    _bytes(run, node, ref)
+                if attr in ("ndim", "dtype", "device", "itemsize", "nbytes", "requires_grad", "is_cuda"):
                     return NUMBER
                 if obj.kind == "tensor":
                     return NUMBER
@@ -152,6 +158,9 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
     if obj.kind in ("module", "unknown") and obj in run.now.writes:
         run.module_used(ref, node, called=False)
     value = run.field(obj, "." + attr)
+    if attr == "strides" and ref.kind in ("array", "unknown"):
+        for held in value.refs:
+            run.byte_strides.setdefault(held.obj, ref)
     for held in value.refs:
         if held.place is not None:
             held.place.read = True
@@ -282,6 +291,8 @@ def subscript_of(run: Run, node: ast.Subscript, base: Value) -> Value:
     """`base[index]` as a value."""
     kind = index_kind(run, node.slice)
     if not base.refs:
+        if isinstance(base.const, Shape):
+            return _axis_size(run, base.const, node.slice)
         return NUMBER if base.kind == "number" else UNKNOWN
     if array_like(node.slice):
         run.note(base, 1)
@@ -291,6 +302,19 @@ def subscript_of(run: Run, node: ast.Subscript, base: Value) -> Value:
         result = one if result is None else join_values(result, one)
     assert result is not None
     return live_here(run, result)
+
+
+def _bytes(run: Run, node: ast.AST, ref: Ref) -> None:
+    from flake8_tensorcopy.engine.expanded import bytes_of
+
+    if isinstance(node, ast.Attribute):
+        bytes_of(run, node, (ref,), node.value, "nbytes")
+
+
+def _axis_size(run: Run, shape: Shape, index: ast.expr) -> Value:
+    from flake8_tensorcopy.engine.layouts import axis_size
+
+    return axis_size(run, shape, index)
 
 
 def _item_of_ref(run: Run, node: ast.Subscript, ref: Ref, kind: str, whole: Value) -> Value:
@@ -408,6 +432,7 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)
     obj = result.refs[0].obj
+    obj.given = operands
     obj.graph = False if run.now.grad is False else graph_of_result(list(operands))
     record(run, node, made, operator_keeps(made, list(operands)), list(operands), obj)
     obj.zero_dim = all(
@@ -445,6 +470,8 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
             continue
         run.use(left, left_node, role)
         run.use(right, one.right, role)
+        if isinstance(one.op, ast.Mult) and run.function.features & COUNTED:
+            _counted_bytes(run, one, left_node, one.right)
         made = arithmetic(run, one, operator(one.op), left, right)
         if isinstance(one.op, ast.Mult):
             multiplied(run, one, left, right, made)
@@ -453,7 +480,22 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
         if isinstance(left_node, ast.Call) or isinstance(one.right, ast.Call):
             run.expanded(one, [(left_node, left), (one.right, right)])
         left, left_node = made, one
+    if left is NUMBER and run.function.features & LAYOUT and isinstance(node.op, (ast.Mult, ast.FloorDiv)):
+        return _size(run, node)
     return left
+
+
+def _counted_bytes(run: Run, node: ast.BinOp, left: ast.expr, right: ast.expr) -> None:
+    from flake8_tensorcopy.engine.expanded import product_of_bytes
+
+    product_of_bytes(run, node, left, right)
+
+
+def _size(run: Run, node: ast.expr) -> Value:
+    """A number that is a product of sizes."""
+    from flake8_tensorcopy.engine.layouts import size_of
+
+    return Value(kind="number", const=size_of(run, node))
 
 
 def _unary(run: Run, node: ast.UnaryOp) -> Value:
@@ -491,6 +533,8 @@ def _compare(run: Run, node: ast.Compare) -> Value:
         run.use(value, side, "difference")
         run.narrowed_on_host(value, side, "compared")
     _pointer_test(run, node, values)
+    if run.function.features & STRIDES:
+        _strides_test(run, node, sides, values)
     if not any(value.refs for value in values):
         return NUMBER
     result = arithmetic(run, node, "compare", *values)
@@ -498,6 +542,13 @@ def _compare(run: Run, node: ast.Compare) -> Value:
         result.refs[0].obj.dtype = "bool"
         result.refs[0].obj.graph = False
     return result
+
+
+def _strides_test(run: Run, node: ast.Compare, sides: list[ast.expr], values: list[Value]) -> None:
+    from flake8_tensorcopy.engine.strides import strides_compared
+
+    if isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        strides_compared(run, node, sides, values)
 
 
 def _pointer_test(run: Run, node: ast.Compare, values: list[Value]) -> None:

@@ -35,7 +35,7 @@ from flake8_tensorcopy.engine.outcomes import (
 )
 from flake8_tensorcopy.engine.refine import grad_mode, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
-from flake8_tensorcopy.engine.source import COSTS, GROWN, STATE_DICT, Function, FunctionNode
+from flake8_tensorcopy.engine.source import COSTS, GROWN, LAYOUT, STATE_DICT, Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
 from flake8_tensorcopy.engine.state import State, join, join_all
 from flake8_tensorcopy.engine.values import (
@@ -130,7 +130,7 @@ def _inner_function(run: Run, node: FunctionNode) -> None:
 def _nested(run: Run, node: FunctionNode) -> Function:
     """A function inside this one, whose features were collected with those of this one."""
     function = run.module.nested(node)
-    function.features |= run.function.features & COSTS
+    function.features |= run.function.features & (COSTS | LAYOUT)
     return function
 
 

@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     fresh,
 )
+from flake8_tensorcopy.engine.expanded import parameter_over
 from flake8_tensorcopy.engine.generators import spent_by_call
 from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
@@ -26,7 +27,7 @@ from flake8_tensorcopy.engine.replaced import stored
 from flake8_tensorcopy.engine.rewrapped import rewrapped
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record
-from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.source import EXPAND, Class
 from flake8_tensorcopy.engine.storages import buffer_of, mapped
 from flake8_tensorcopy.engine.unwrapped import parameter_made, reaches
 from flake8_tensorcopy.engine.values import (
@@ -186,6 +187,8 @@ def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
     rewrapped(run, node, value)
+    if run.function.features & EXPAND and node.args and not frozen and (len(args.nodes) == 1 or args.flag("", 1)):
+        parameter_over(run, node, value)
     if value.obj is not None and value.refs:
         wrap(run, node, value, "Parameter", trained=not frozen)
         if all(ref.place is None for ref in value.refs):

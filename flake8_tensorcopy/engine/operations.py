@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
+from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array, unmarked
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
@@ -45,6 +46,7 @@ from flake8_tensorcopy.engine.values import (
     Obj,
     Pointer,
     Ref,
+    Shape,
     Value,
     join_values,
 )
@@ -374,6 +376,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         return fresh(run, node, "list", short, *tensors[:1], data="tensors")
     result = fresh(run, node, kind, short, *tensors[:3])
     obj = result.refs[0].obj
+    obj.given = tuple(tensors[:3])
     obj.operands = tuple(operand(ref) for value in (*tensors, *args.given(values)) for ref in value.refs)
     if values and len(values[0].refs) == 1:
         obj.copied = values[0].refs[0]
@@ -499,6 +502,9 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         keeps_gradient(run, ref)
         ref.obj.leaf = True
         run.tape.retained.add(ref.obj)
+    if name == "size":
+        shape = Shape(ref)
+        return axis_size(run, shape, args.nodes[0]) if args.nodes else Value(kind="number", const=shape)
     if name == "detach":
         _clone_detach(run, node, ref, func)
     if name == "detach_":

@@ -26,6 +26,7 @@ from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import finish as finish_graph
 from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.storages import finish_storages
+from flake8_tensorcopy.engine.tiling import mixed_repeats
 from flake8_tensorcopy.engine.trained import finish_training, judge_inputs
 from flake8_tensorcopy.engine.unwrapped import report_unwrapped
 from flake8_tensorcopy.engine.values import (
@@ -191,6 +192,8 @@ def finish_run(run: Run) -> None:
     finish_training(run)
     report_unwrapped(run)
     report_replaced(run)
+    if run.tilings:
+        mixed_repeats(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

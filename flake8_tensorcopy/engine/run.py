@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Ask
     from flake8_tensorcopy.engine.generators import Spent
     from flake8_tensorcopy.engine.gradients import Met, Touched
+    from flake8_tensorcopy.engine.layouts import Given
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.parameters import Assigned, Wrap
     from flake8_tensorcopy.engine.premises import Premise
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.replaced import Built, Replacement
     from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.summaries import Summary
+    from flake8_tensorcopy.engine.tiling import Tiling
     from flake8_tensorcopy.engine.unwrapped import Step
 
 
@@ -229,6 +231,10 @@ class Run:
         self.written_back: set[Obj] = set()
         self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
+        self.sizes: dict[ast.AST, Given] = {}  # what calls that make or reshape were given
+        self.ranks: dict[Obj, int] = {}  # how many axes, where a shape was unpacked
+        self.byte_strides: dict[Obj, Ref] = {}  # what `a.strides` gave, and of which array
+        self.tilings: list[Tiling] = []
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
         self.asks: list[Ask] = []  # facts that wait for what the callers pass
         self.mixed_lists: set[str] | None = None  # names of lists that numbers are appended to, once asked for

@@ -62,6 +62,11 @@ REPEATED = 1 << 46
 GROWN = 1 << 47  # `acc = torch.cat([acc, x])`
 COSTS = TENSOR_OF | CHAINED | REPEATED | GROWN
 DEEPCOPY = 1 << 56  # `copy.deepcopy`, here or in what is called
+TURNED = 1 << 52  # exchanges axes, and calls `view`
+UNPACKED = 1 << 53  # unpacks or indexes a shape, and calls `view` or `reshape`
+STRIDES = 1 << 54  # strides as such: `.strides`, `[::-1]`, flips
+COUNTED = 1 << 55  # counts bytes, or repeats
+LAYOUT = EXPAND | TURNED | UNPACKED | STRIDES | COUNTED
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -217,12 +222,17 @@ def _mentions(decorator: ast.expr, name: str) -> bool:
 
 
 def _spread_writes(functions: list[Function]) -> None:
-    """A call of a function of this file that writes may write: its caller has to be run too."""
+    """A call of a function of this file that writes may write, or give a flipped array: its caller is run too."""
+    expanding = {function.name for function in functions if function.features & EXPAND}
+    for function in functions:
+        if "Parameter" in function.calls and not expanding.isdisjoint(function.calls):
+            function.features |= EXPAND
     for _ in range(4):
         changed = False
         for feature in (
             WRITE,
             INPLACE_MODULE,
+            STRIDES,
             HOOK,
             REPEAT,
             STORAGE,
@@ -387,6 +397,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= REBUILT
                 elif called == "exp":
                     features |= RATIO
+                elif called in ("view", "reshape") and len(node.args) > 1 and _of_shape(node.args[0]):
+                    features |= UNPACKED
             case ast.AugAssign():
                 features |= WRITE
                 if isinstance(node.target, ast.Subscript):
@@ -402,6 +414,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
             case ast.Subscript(value=ast.Call(func=ast.Attribute(attr="clone"))):
                 features |= CHAINED
+            case ast.Slice(step=ast.UnaryOp(op=ast.USub())):
+                features |= STRIDES
             case ast.MatchAs():
                 features |= SHARE
             case ast.BinOp(op=ast.Mult()):
@@ -430,6 +444,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         features |= REPLACED
                 if len(node.targets) > 1:
                     features |= SHARE
+                if _of_shape(node.value):
+                    features |= UNPACKED
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
                 if cls is not None and _of_self(node.value):
                     owner.of_self.update(target.id for target in node.targets if isinstance(target, ast.Name))
@@ -504,10 +520,35 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
         features |= KEPT
     owner.features |= features
     owner.depth = max(owner.depth, deepest)
+    owner.features = _layout(owner)
     if owner.loops & owner.stores:
         owner.features |= LOOP_REBIND
     if owner.of_self & owner.gives:
         owner.features |= HANDS_OUT
+
+
+def _layout(owner: Function) -> int:
+    """The features, of which those about shapes need a call of `view` or `reshape` beside them."""
+    calls, features = owner.calls, owner.features
+    if "view" in calls and not _TURNS.isdisjoint(calls):
+        features |= TURNED
+    if "Parameter" in calls and "repeat" in calls:
+        features |= EXPAND  # what `einops.repeat` makes is expanded
+    if not isinstance(owner.node, ast.Module):
+        features &= ~(0 if "view" in calls else TURNED)
+        features &= ~(0 if "view" in calls or "reshape" in calls else UNPACKED)
+    return features
+
+
+def _of_shape(node: ast.expr) -> bool:
+    """`x.shape`, `x.size()`, `x.shape[0]`, `x.size(0)`, or several of them."""
+    if isinstance(node, ast.Tuple):
+        return any(map(_of_shape, node.elts))
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return (isinstance(node, ast.Attribute) and node.attr == "shape") or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size"
+    )
 
 
 def _restore(cls: Class, owner: Function, node: ast.Call) -> None:
@@ -520,6 +561,7 @@ def _restore(cls: Class, owner: Function, node: ast.Call) -> None:
             cls.restores.setdefault(name, []).append((owner.name, node))
 
 
+_TURNS = frozenset("t transpose swapaxes swapdims permute movedim moveaxis adjoint".split())
 _ATTRIBUTES = {
     "expand": EXPAND,
     "expand_as": EXPAND,
@@ -549,8 +591,10 @@ _ATTRIBUTES = {
     "manual_backward": BACKWARD,
     "requires_grad_": REBUILT | REQUIRES_GRAD | LEAF,
     "requires_grad": REBUILT | REQUIRES_GRAD,
-    "repeat": REPEATED,
-    "tile": REPEATED,
+    **dict.fromkeys(("T", "mT", "H", "mH"), TURNED),
+    **dict.fromkeys(("strides", "flip", "fliplr", "flipud", "rot90"), STRIDES),
+    **dict.fromkeys(("nbytes", "element_size", "itemsize", "repeat_interleave"), COUNTED),
+    **dict.fromkeys(("repeat", "tile"), COUNTED | REPEATED),
 }
 
 _CONSTRUCTORS = frozenset(

@@ -267,7 +267,9 @@ def _with_links(value: Value, chain: Chain, node: ast.AST) -> Value:
     refs = []
     for ref in value.refs:
         for link in chain:
-            ref = ref.derive(Link(link.kind, link.op, node, link.key, link.overlap, link.permuted))
+            step = Link(link.kind, link.op, node, link.key, link.overlap, link.permuted)
+            step.inner = link.inner or link.node
+            ref = ref.derive(step)
         refs.append(ref)
     return Value(tuple(refs))
 

@@ -44,11 +44,12 @@ class Arm(NamedTuple):
 class Link:
     """One derivation step: the op that made a reference out of another one."""
 
-    __slots__ = ("dtype", "key", "kind", "node", "op", "overlap", "permuted")
+    __slots__ = ("dtype", "inner", "key", "kind", "node", "op", "overlap", "permuted")
 
     def __init__(
         self, kind: str, op: str, node: ast.AST, key: object = None, overlap: bool = False, permuted: bool = False
     ) -> None:
+        self.inner: ast.AST | None = None  # of a step that a function of this file took: the node there
         self.dtype = ""  # for a conversion: the dtype asked for
         self.kind = kind
         self.op = op
@@ -79,6 +80,7 @@ class Obj:
     operands: tuple[Obj, ...] = ()  # what its values were computed from: the way back through the graph
     through: bool = False  # of what an unknown call gave: a model's output, on the graph of its arguments
     inputs: tuple[Ref, ...] = ()  # the references that an operation was given, as they were
+    given: tuple[Value, ...] = ()  # the operands of the operator that made it
     copied: Ref | None = None  # the reference that this fresh storage is a copy of
     uses: list[tuple[int, ast.AST | None]] = field(default_factory=list)
     refuted: bool = False  # used as no tensor can be used
@@ -268,6 +270,12 @@ class Pointer(NamedTuple):
     text: str
 
 
+class Shape(NamedTuple):
+    """What `x.shape` and `x.size()` give: the sizes of the axes of a reference."""
+
+    ref: Ref
+
+
 class Value:
     """What an expression may be: a small set of references, or a thing without storage."""
 
@@ -323,6 +331,8 @@ def join_values(one: Value, other: Value) -> Value:
     if one is other:
         return one
     if not one.refs:
+        if one.kind == other.kind == "number" and one.const != other.const:
+            return NUMBER
         return other if other.refs or one.kind == "none" else (one if other.kind in ("none", one.kind) else UNKNOWN)
     if not other.refs:
         return one

@@ -1,0 +1,559 @@
+"""The layout of what a reference holds: from what made it, step by step along its derivation.
+
+The sizes that a call was given are noted when it runs, since a name may stand for another number later.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import NamedTuple
+
+from flake8_tensorcopy.engine import axes
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.axes import ONE, Layout, Of, Size, number, product, symbol
+from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, SNAPSHOT, UNSURE, VIEW, Link, Obj, Ref, Shape, Value
+
+MAX_STEPS = 12
+
+MAKERS = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "eye", "arange", "randint", "tensor"})
+RESHAPES = frozenset({"view", "reshape", "expand", "broadcast_to", "flatten"})
+REDUCTIONS = frozenset(
+    "mean sum amax amin prod std var norm logsumexp argmax argmin any all nansum nanmean max min median".split()
+)
+# Of what is not a reduction: the dimensions come first (`x.sum(1)`), or behind another argument (`x.norm(2, 1)`).
+_SECOND = frozenset({"norm"})
+_PAIRS = frozenset({"max", "min", "median"})
+_PARTS = frozenset({".values", ".indices", "[0]", "[1]"})
+_TURNS = frozenset("t T mT mH H adjoint transpose swapaxes swapdims permute movedim moveaxis matrix_transpose".split())
+# Results that have the strides of what they are computed from, one element for each element.
+_KEEPS = frozenset(
+    "clone to cpu cuda type float double half bfloat16 int long short bool byte relu relu6 exp log log2 log1p sqrt "
+    "rsqrt sin cos tanh sigmoid gelu silu elu leaky_relu softplus abs neg negative square reciprocal sign floor ceil "
+    "round clamp clip pow dropout deepcopy detach zeros_like ones_like empty_like rand_like randn_like full_like "
+    "type_as erf eq ne lt le gt ge".split()
+)
+_OPERATORS = frozenset({"+", "-", "*", "/", "**", "//", "%", "compare", "~", "abs"})
+# Results in the order of their axes, whatever they are computed from.
+_IN_ORDER = frozenset("softmax log_softmax layer_norm cumsum masked_fill".split())
+_FRESH = frozenset({"cat", "stack", "embedding"})
+_PRODUCTS = frozenset({"@", "mm", "bmm", "matmul"})
+_MODULES = frozenset(f"torch.nn.{name}" for name in ("Embedding", "LayerNorm", "Softmax"))
+
+
+class Given(NamedTuple):
+    """The sizes that a call was given; None is -1."""
+
+    sizes: tuple[Size | None, ...]
+    wholly: bool  # each of them is known to be one size
+    written: bool = False  # some are numbers that are written out
+
+
+# ----- sizes
+
+
+def size_of(run: Run, node: ast.expr, depth: int = 0) -> Size | None:
+    """A size as a product; None is -1, the rest."""
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return number(value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)):
+            return None
+        case ast.BinOp(op=ast.Mult() | ast.FloorDiv() as op) if depth < MAX_STEPS:
+            left, right = size_of(run, node.left, depth + 1), size_of(run, node.right, depth + 1)
+            if left is not None and right is not None and right.number:
+                return left.times(right, 1 if isinstance(op, ast.Mult) else -1)
+        case ast.Name(id=name):
+            held = run.now.env.get(name)
+            if held is not None:
+                known = size_in(held)
+                if known is not None:
+                    return known
+            return symbol((name, run.now.version.get(name, 0)))
+        case ast.Subscript(value=ast.Attribute(attr="shape")) | ast.Call(func=ast.Attribute(attr="size")):
+            known = size_in(evaluate(run, node))
+            if known is not None:
+                return known
+        case ast.Attribute():
+            names = run.names_in(node)
+            return symbol((run.text(node), tuple((name, run.now.version.get(name, 0)) for name in names)))
+    return symbol((node, run.loop))
+
+
+def size_in(value: Value) -> Size | None:
+    """The size that a number is known to be."""
+    if value.refs:
+        return None
+    if isinstance(value.const, Size):
+        return value.const
+    if isinstance(value.const, int) and not isinstance(value.const, bool) and value.const > 0:
+        return number(value.const)
+    return None
+
+
+def note_sizes(run: Run, node: ast.Call, args: Args, first: int) -> None:
+    """Keep the sizes that a call is given, as they are now."""
+    given = node.args[first:]
+    values = args.values[first:]
+    if not given:
+        given = [one.value for one in node.keywords if one.arg in ("size", "shape")][:1]
+        values = [args.keywords[name][1] for name in ("size", "shape") if name in args.keywords][:1]
+    if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
+        given = given[0].elts
+        values = []
+    sizes: list[Size | None] = []
+    wholly = True
+    for place, item in enumerate(given):
+        value = values[place] if place < len(values) else None
+        starred = isinstance(item, ast.Starred)
+        shape = evaluate(run, item.value) if isinstance(item, ast.Starred) else value
+        if shape is not None and isinstance(shape.const, Shape) and (starred or len(given) == 1):
+            layout = layout_of(run, shape.const.ref)
+            if layout is None or layout.sizes is None:
+                wholly = False
+            else:
+                sizes.extend(layout.sizes)
+        elif starred or (value is not None and len(given) == 1 and not _one_size(item, value)):
+            wholly = False  # perhaps a tuple of sizes
+        else:
+            sizes.append(size_of(run, item))
+    written = any((literal(item) or 0) > 1 for item in given)
+    run.sizes[node] = Given(tuple(sizes), wholly, written)
+
+
+def _one_size(node: ast.expr, value: Value) -> bool:
+    """Whether the only argument is one size, not a tuple of them."""
+    match node:
+        case ast.Constant() | ast.UnaryOp() | ast.BinOp(op=ast.Mult() | ast.FloorDiv()):
+            return True
+        case ast.Call(func=ast.Attribute(attr="numel" | "nelement")) | ast.Call(func=ast.Name(id="len" | "int")):
+            return True
+    return size_in(value) is not None
+
+
+def axis_size(run: Run, shape: Shape, index: ast.expr) -> Value:
+    """`x.shape[1]`, `x.size(1)`."""
+    position = literal(index)
+    layout = layout_of(run, shape.ref) if position is not None else None
+    found = axes.axis_of(layout, position) if layout is not None and position is not None else None
+    if found is None:
+        return Value(kind="number")
+    axis = found[0].axes[found[1]]
+    return Value(kind="number", const=axis.size if axis.sure else None)
+
+
+def unpacked(run: Run, shape: Shape, count: int) -> list[Value]:
+    """`b, n, c = x.shape`: the sizes, and how many there are."""
+    ref = shape.ref
+    if all(link.kind in (ALIAS, DETACH, MAYBE) and link.op in (*_KEEPS, "=", "data") for link in ref.chain):
+        run.ranks[ref.obj] = count
+    layout = layout_of(run, ref)
+    known = axes.of_rank(layout, count) if layout is not None else None
+    if known is None:
+        return [Value(kind="number")] * count
+    return [Value(kind="number", const=axis.size if axis.sure else None) for axis in known.axes]
+
+
+def literal(node: ast.expr) -> int | None:
+    """An integer that is written out."""
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+    return None
+
+
+def literals(nodes: list[ast.expr]) -> list[int] | None:
+    """Integers that are written out, one by one or as one tuple or list."""
+    if len(nodes) == 1 and isinstance(nodes[0], (ast.Tuple, ast.List)):
+        nodes = nodes[0].elts
+    found = [value for value in map(literal, nodes) if value is not None]
+    return found if len(found) == len(nodes) else None
+
+
+# ----- layouts
+
+
+def layout_of(run: Run, ref: Ref, depth: int = 0) -> Layout | None:
+    """The layout of what a reference holds; None where a step on the way to it is not understood."""
+    obj = ref.obj
+    chain = ref.chain
+    if obj.parent is not None and obj.slot in _PARTS and obj.parent.made.rsplit(".", 1)[-1] in _PAIRS:
+        obj = obj.parent  # `x.max(1).values`
+    elif obj.made.rsplit(".", 1)[-1] in _PAIRS and _reduced_over(run, obj) is not None:
+        first = chain[0].node if chain else None
+        if not isinstance(first, ast.Subscript) or literal(first.slice) not in (0, 1):
+            return None  # a pair
+        chain = chain[1:]
+    layout = _made(run, obj, depth)
+    for link in chain:
+        if layout is None:
+            return None
+        layout = _step(run, layout, link)
+    return layout
+
+
+def _made(run: Run, obj: Obj, depth: int) -> Layout | None:
+    """The layout that an object was made with."""
+    if depth > MAX_STEPS or obj.kind not in ("tensor", "unknown", "array"):
+        return None
+    node, made = obj.node, obj.made.rsplit(".", 1)[-1]
+    source = obj.copied
+    if obj.owner == "fresh":
+        if made in MAKERS and isinstance(node, ast.Call):
+            return _ranked(run, obj, _from_sizes(run, node, made, obj))
+        if made in _OPERATORS or made in ("add", "sub", "mul", "div"):
+            return _elementwise(run, obj, depth)
+        if source is not None and isinstance(node, ast.Call):
+            before = layout_of(run, source, depth + 1)
+            if before is not None and made in REDUCTIONS:
+                return _reduced(run, before, node, made)
+            if before is not None and (made in _KEEPS or made in ("contiguous", "reshape", "flatten")):
+                return _converted(run, before, node, made)
+        if made == "topk" and isinstance(node, ast.Call):
+            return _ranked(run, obj, _chosen(run, node, obj))
+        if made in _IN_ORDER:
+            before = layout_of(run, source, depth + 1) if source is not None else None
+            return (
+                in_axis_order(before)
+                if before is not None and before.dense
+                else _ranked(run, obj, axes.unnamed(obj, dense=False))
+            )
+        if made in _PRODUCTS and (multiplied := _product(run, obj, depth)) is not None:
+            return _ranked(run, obj, multiplied)
+        if made in _FRESH or obj.made in _MODULES or _wide(run, obj):
+            return _ranked(run, obj, axes.unnamed(obj))
+    given = obj.owner == "argument" or obj.param
+    return _ranked(run, obj, axes.unnamed(obj, dense=given))
+
+
+def _chosen(run: Run, node: ast.Call, obj: Obj) -> Layout | None:
+    """`x.topk(1, 1)`: one of the axes has the size that is asked for."""
+    given = _own_arguments(run, node)
+    named = {one.arg: one.value for one in node.keywords}
+    count, dim = ((given[place] if len(given) > place else named.get(key)) for place, key in enumerate(("k", "dim")))
+    place = literal(dim) if dim is not None else -1
+    one = count is not None and literal(count) == 1
+    layout = axes.unnamed(obj)
+    return axes.sized(layout, place, ONE) if one and place is not None else layout
+
+
+def _wide(run: Run, obj: Obj) -> bool:
+    """What an `nn.Linear` of more than one feature made."""
+    if obj.made != "torch.nn.Linear" or not obj.operands:
+        return False
+    module = obj.operands[0]
+    made, owner = module.node, module.parent.data if module.parent is not None else None
+    if isinstance(owner, Class):
+        held = run.module.table(owner).get(module.slot)
+        made = held.obj.node if held is not None and held.obj is not None else None
+    return isinstance(made, ast.Call) and len(made.args) > 1 and literal(made.args[1]) != 1
+
+
+def _product(run: Run, obj: Obj, depth: int) -> Layout | None:
+    """What a product of matrices made, of which none is known to be a row or a column."""
+    layouts = []
+    for value in obj.given:
+        known = [layout_of(run, ref, depth + 1) for ref in value.refs]
+        if any(one is not None and any(axis.size == ONE for axis in one.axes) for one in known):
+            return None
+        layouts.append(known[0] if len(known) == 1 else None)
+    left, right = (one.sizes if one is not None else None for one in layouts) if len(layouts) == 2 else (None, None)
+    if left is None or right is None or len(left) < len(right) or len(right) < 2:
+        return axes.unnamed(obj)
+    return axes.contiguous((*left[:-1], right[-1]))
+
+
+def _ranked(run: Run, obj: Obj, layout: Layout | None) -> Layout | None:
+    """With as many axes as somebody unpacked."""
+    rank = run.ranks.get(obj)
+    if rank is None or layout is None:
+        return layout
+    return axes.of_rank(layout, rank) or layout
+
+
+def _from_sizes(run: Run, node: ast.Call, made: str, obj: Obj) -> Layout | None:
+    """`zeros(2, n)`, `tensor([[1, 2]])`."""
+    if made == "tensor":
+        sizes = _nested(node.args[0]) if node.args else None
+        return axes.contiguous(map(number, sizes)) if sizes else axes.unnamed(obj)
+    if made == "arange":
+        one = size_of(run, node.args[0]) if len(node.args) == 1 else symbol(Of(obj, 0))
+        return axes.contiguous([one or ONE])
+    given = run.sizes.get(node)
+    if given is None or not given.wholly or made == "randint":
+        return axes.unnamed(obj)
+    known = [size for size in given.sizes if size is not None]
+    if made == "eye" and len(known) == 1:
+        known *= 2
+    return axes.contiguous(known) if known else None
+
+
+def _nested(node: ast.expr) -> list[int] | None:
+    """The shape of lists in lists."""
+    sizes = []
+    while isinstance(node, ast.List) and node.elts:
+        if any(isinstance(item, (ast.Starred, ast.Name, ast.Call, ast.Attribute)) for item in node.elts):
+            return None
+        sizes.append(len(node.elts))
+        node = node.elts[0]
+    return sizes if isinstance(node, (ast.Constant, ast.UnaryOp)) else None
+
+
+def _elementwise(run: Run, obj: Obj, depth: int) -> Layout | None:
+    """The first operand decides, where the others are numbers or have no more axes than it."""
+    tensors = [value for value in obj.given if value.refs]
+    if not tensors or len(tensors[0].refs) != 1:
+        return None
+    first = layout_of(run, tensors[0].refs[0], depth + 1)
+    if first is not None and obj.made == "compare" and first.more is not None and first.turned is None:
+        return None  # a threshold of scores, which may be one column
+    if first is None or not all(value.kind == "number" or value.refs for value in obj.given):
+        return None
+    for value in tensors[1:]:
+        if all(ref.obj.zero_dim and not ref.chain for ref in value.refs):
+            continue
+        other = layout_of(run, value.refs[0], depth + 1) if len(value.refs) == 1 else None
+        if other == first:
+            continue
+        if other is None or other.more is not None or first.more is not None or len(other.axes) > len(first.axes):
+            return None
+        if any(axis.size == ONE for axis in first.axes):
+            return None
+    return axes.packed(first)
+
+
+def _converted(run: Run, before: Layout, node: ast.Call, made: str) -> Layout | None:
+    """A copy by `clone`, `to`, `contiguous`, `reshape` or an operation on each element."""
+    if made in ("reshape", "flatten"):
+        return _reshaped(run, before, node, made)
+    formats = [run.text(one.value) for one in node.keywords if one.arg == "memory_format"]
+    if made == "contiguous" or any(text.endswith("contiguous_format") for text in formats):
+        in_order = made == "contiguous" or made == "clone"
+        return in_axis_order(before) if in_order and not node.args else replace(before, dense=False)
+    if formats and not formats[0].endswith("preserve_format"):
+        return replace(before, dense=False)
+    return axes.packed(before)
+
+
+def in_axis_order(layout: Layout) -> Layout:
+    """A copy in the order of the axes."""
+    more = layout.more
+    owner = layout.axes[more].more if more is not None else None
+    sizes = [axis.size for axis in layout.axes]
+    plain = axes.contiguous(sizes, sure=[axis.sure for axis in layout.axes])
+    if more is None:
+        return plain
+    rebuilt = tuple(axis._replace(more=owner if place == more else None) for place, axis in enumerate(plain.axes))
+    return Layout(rebuilt)
+
+
+def _reduced_over(run: Run, obj: Obj) -> ast.expr | None:
+    """The dimensions that a reduction names."""
+    if not isinstance(obj.node, ast.Call):
+        return None
+    given = _own_arguments(run, obj.node)
+    return next((one.value for one in obj.node.keywords if one.arg in ("dim", "axis")), given[0] if given else None)
+
+
+def _own_arguments(run: Run, node: ast.Call) -> list[ast.expr]:
+    """The arguments behind the tensor."""
+    method = isinstance(node.func, ast.Attribute) and is_imported(run, node.func) is None
+    return list(node.args if method else node.args[1:])
+
+
+def _reduced(run: Run, before: Layout, node: ast.Call, made: str) -> Layout | None:
+    """`x.mean(1)`: without the axes that are reduced, or with size 1 in their place."""
+    given = _own_arguments(run, node)
+    keywords = {one.arg: one.value for one in node.keywords}
+    if made in _SECOND and given:
+        given = given[1:]
+    dims = keywords.get("dim", keywords.get("axis", given[0] if given else None))
+    kept = keywords.get("keepdim", keywords.get("keepdims", given[1] if len(given) > 1 else None))
+    if dims is None or None in keywords or len(given) > 2:
+        return None
+    if made in ("std", "var") and len(given) > 1:
+        return None
+    keeps = isinstance(kept, ast.Constant) and kept.value is True
+    if kept is not None and not isinstance(kept, ast.Constant):
+        return None
+    places = literals([dims])
+    if places is None or len({place < 0 for place in places}) != 1:
+        return None
+    layout: Layout | None = before
+    for place in sorted(places, key=abs, reverse=True):
+        if layout is None:
+            return None
+        layout = axes.sized(layout, place, ONE) if keeps else axes.dropped(layout, place)
+        if not keeps and layout is not None and place < -1 and len(places) > 1:
+            return None
+    return axes.packed(layout) if layout is not None else None
+
+
+def _reshaped(run: Run, before: Layout, node: ast.Call, made: str) -> Layout | None:
+    """New sizes over the same elements."""
+    given = run.sizes.get(node)
+    if given is None or not given.wholly:
+        return None
+    if made == "flatten":
+        if node.args or node.keywords or before.sizes is None:
+            return None
+        return axes.contiguous([product(before.sizes)], dense=before.in_order)
+    if not given.sizes or (made in ("view", "reshape") and node.keywords):
+        return None
+    sizes: list[Size] = []
+    sure = []
+    for size in given.sizes:
+        if size is None and before.sizes is not None:
+            known = product(one for one in given.sizes if one is not None)
+            size = product(before.sizes).times(known, -1) if known.number else None
+        sizes.append(size or symbol(Of(node, len(sizes))))
+        sure.append(size is not None)
+    if before.in_order:
+        return axes.contiguous(sizes, sure=sure)
+    copies = made == "reshape" and before.dense and axes.fits(before, list(given.sizes)) is False
+    return axes.contiguous(sizes, dense=copies, sure=sure)
+
+
+def _step(run: Run, layout: Layout, link: Link) -> Layout | None:
+    """One step of a derivation."""
+    node, op = link.inner or link.node, link.op
+    if link.kind in (ALIAS, DETACH):
+        return layout
+    if isinstance(node, ast.Subscript) and link.kind in (VIEW, UNSURE):
+        return _indexed(layout, node.slice)
+    if link.kind in (SNAPSHOT, UNSURE):
+        return None
+    if op in _TURNS:
+        return _turned(run, layout, link)
+    if op == "iteration":
+        return axes.dropped(layout, 0)
+    if op in ("Parameter", "Variable"):
+        return layout
+    if not isinstance(node, ast.Call):
+        return None
+    given = node.args if is_imported(run, node.func) is None else node.args[1:]
+    places = literals(list(given)) if not node.keywords else None
+    match op:
+        case "unsqueeze" if places is not None and len(places) == 1:
+            return axes.inserted(layout, places[0])
+        case "squeeze" if places is not None and len(places) == 1:
+            found = axes.axis_of(layout, places[0])
+            one = found is not None and found[0].axes[found[1]].size == ONE
+            return axes.dropped(layout, places[0]) if one else None
+        case "select" if places is not None or given:
+            return axes.dropped(layout, literal(given[0]) or 0)
+        case "narrow":
+            place = literal(given[0]) if given else None
+            return axes.sized(layout, place, None) if place is not None else None
+        case "view" | "reshape" | "flatten":
+            return _reshaped(run, layout, node, op)
+        case "expand" | "broadcast_to" | "expand_as":
+            return _expanded(run, layout, node)
+        case "contiguous":
+            return in_axis_order(layout)
+    if op in _KEEPS and link.kind == MAYBE:
+        if any(one.arg == "memory_format" for one in node.keywords):
+            return replace(layout, dense=False)
+        return layout
+    return None
+
+
+def _expanded(run: Run, layout: Layout, node: ast.Call) -> Layout | None:
+    given = run.sizes.get(node)
+    if given is None or not given.wholly or layout.more is not None or len(given.sizes) < len(layout.axes):
+        return None
+    new = len(given.sizes) - len(layout.axes)
+    sizes = [
+        size if size is not None else layout.axes[place - new].size if place >= new else ONE
+        for place, size in enumerate(given.sizes)
+    ]
+    return axes.contiguous(sizes, dense=False)
+
+
+def _turned(run: Run, layout: Layout, link: Link) -> Layout | None:
+    """`t`, `transpose`, `permute`, `mT` and the like."""
+    node, op = link.inner or link.node, link.op
+    if op in ("t", "T", "H"):
+        rank = len(layout.axes) if layout.more is None else 2
+        return axes.permuted(layout, list(range(rank))[::-1], node)
+    if op in ("mT", "mH", "adjoint", "matrix_transpose"):
+        return axes.exchanged(layout, -1, -2, node)
+    if not isinstance(node, ast.Call):
+        return None
+    function = is_imported(run, node.func) is not None
+    given = [*(node.args[1:] if function else node.args)]
+    if node.keywords:
+        named = {one.arg: one.value for one in node.keywords}
+        keys = ("dim0", "dim1") if set(named) == {"dim0", "dim1"} else ("source", "destination")
+        if op == "permute" and set(named) == {"dims"}:
+            given = [named["dims"]]
+        elif set(named) == set(keys) and not given:
+            given = [named[key] for key in keys]
+        else:
+            return None
+    if any(isinstance(item, ast.Starred) for item in given):
+        return None
+    places = literals(given)
+    if places is None:
+        return None
+    if op == "permute":
+        return axes.permuted(layout, places, node)
+    if len(places) != 2 or isinstance(given[0], (ast.Tuple, ast.List)):
+        return None
+    if op in ("movedim", "moveaxis"):
+        return axes.moved(layout, places[0], places[1], node)
+    return axes.exchanged(layout, places[0], places[1], node)
+
+
+def _indexed(layout: Layout, index: ast.expr) -> Layout | None:
+    """`x[0]`, `x[:, None]`, `x[..., 1:]`."""
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
+    dots = [place for place, item in enumerate(items) if isinstance(item, ast.Constant) and item.value is ...]
+    if len(dots) > 1:
+        return None
+    ahead = items[: dots[0]] if dots else items
+    result: Layout | None = layout
+    place = 0
+    for item in ahead:
+        if result is None:
+            return None
+        result, place = _item(result, item, place, 1)
+    place = -1
+    for item in reversed(items[dots[0] + 1 :] if dots else []):
+        if result is None:
+            return None
+        result, place = _item(result, item, place, -1)
+    return result
+
+
+def _item(layout: Layout, item: ast.expr, place: int, step: int) -> tuple[Layout | None, int]:
+    """What one item of an index makes of the axis at that place, and the next place."""
+    match item:
+        case ast.Constant(value=None):
+            return axes.inserted(layout, place), place + step
+        case ast.Slice(lower=None, upper=None, step=None):
+            return layout, place + step
+        case ast.Slice(lower=lower, upper=upper, step=None):
+            start = literal(lower) if lower is not None else 0
+            stop = literal(upper) if upper is not None else -1 if start == -1 else None
+            single = (start is not None and stop is not None and stop - start == 1) or (start == -1 and upper is None)
+            one = single or _next(lower, upper)
+            return axes.sized(layout, place, ONE if one else None), place + step
+        case ast.Slice():
+            return axes.sized(layout, place, None), place + step
+        case ast.Constant(value=int()) | ast.UnaryOp():
+            return axes.dropped(layout, place), place
+    return None, place
+
+
+def _next(lower: ast.expr | None, upper: ast.expr | None) -> bool:
+    """`x[i : i + 1]`."""
+    match upper:
+        case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=1)) if lower is not None:
+            return ast.dump(left) == ast.dump(lower)
+    return False

@@ -1,0 +1,215 @@
+"""Calls that are given sizes: `view`, `reshape` and `expand` where the axes of the tensor contradict them."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine import axes
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.axes import ONE, Axis, Layout, Of, Size
+from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
+from flake8_tensorcopy.engine.facts import ClashingExpand, ScrambledAxes, TurnedView
+from flake8_tensorcopy.engine.layouts import MAKERS, REDUCTIONS, RESHAPES, layout_of, note_sizes
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import STRIDES
+from flake8_tensorcopy.engine.strides import STRIDED, TAKES_ARRAYS, array_taken, strides_given
+from flake8_tensorcopy.engine.tiling import REPEATS, note_repeat
+from flake8_tensorcopy.engine.values import UNKNOWN, Obj, Ref, Shape, Value
+
+SIZED = RESHAPES | MAKERS | {"expand_as"}
+
+
+def shape_call(run: Run, node: ast.Call, base: Value, name: str, args: Args, first: int) -> None:
+    """A call that is given sizes, strides or counts; `first` is where they begin."""
+    if name in SIZED:
+        _sized(run, node, base, name, args, first)
+    elif name in STRIDED:
+        strides_given(run, node, name, args, first)
+    elif name in REPEATS and len(base.refs) == 1:
+        note_repeat(run, node, base.refs[0], name, args, first, base.refs[0].kind == "array")
+
+
+def imported_shape_call(run: Run, node: ast.Call, name: str, args: Args) -> None:
+    """The same by a function of torch or NumPy, and what torch makes of an array."""
+    library, short = name.split(".", 1)
+    if name in TAKES_ARRAYS and run.function.features & STRIDES:
+        array_taken(run, node, short, args)
+    if "." in short or (library == "numpy" and short not in ("repeat", "tile")):
+        return
+    if library == "numpy" and len(args.values) > 0 and len(args.values[0].refs) == 1:
+        note_repeat(run, node, args.values[0].refs[0], short, args, 1, True)
+    elif short in MAKERS or short == "empty_strided":
+        shape_call(run, node, UNKNOWN, short, args, 0)
+    elif args.values:
+        shape_call(run, node, args.values[0], short, args, 1)
+
+
+def _sized(run: Run, node: ast.Call, base: Value, name: str, args: Args, first: int) -> None:
+    if not any(is_imported(run, item) for item in node.args[first:]):  # `x.view(torch.int32)` has none
+        note_sizes(run, node, args, first)
+    refs = base.refs
+    if not refs:
+        return
+    match name:
+        case "view":
+            _turned_view(run, node, refs)
+            _scrambled(run, node, refs, name)
+        case "reshape":
+            _scrambled(run, node, refs, name)
+        case "expand" | "expand_as" | "broadcast_to":
+            _clashing(run, node, refs, name, args, first)
+
+
+def _receiver(node: ast.Call) -> ast.expr:
+    return node.func.value if isinstance(node.func, ast.Attribute) else node
+
+
+def _turned_view(run: Run, node: ast.Call, refs: tuple[Ref, ...]) -> None:
+    given = run.sizes.get(node)
+    if given is None or not given.wholly or not given.sizes:
+        return
+    found: Layout | None = None
+    asked = any("is_contiguous" in str(arm.test) for arm in run.now.arms)
+    if run.quiet or asked or any(ref.obj in run.guarded for ref in refs):
+        return  # tried, or asked whether it is contiguous
+    for ref in refs:
+        layout = layout_of(run, ref)
+        if layout is None or not layout.dense or layout.turned is None:
+            return
+        if axes.fits(layout, list(given.sizes)) is not False:
+            return
+        found = layout
+    turned = found.turned if found is not None else None
+    if not isinstance(turned, (ast.Call, ast.Attribute)):
+        return
+    op = turned.attr if isinstance(turned, ast.Attribute) else getattr(turned.func, "attr", "")
+    copied = refs[0].obj.made if refs[0].obj.copied is not None and refs[0].obj.made == "clone" else ""
+    run.fact(TurnedView(site=node, receiver=run.short(_receiver(node)), op=op, turned=turned, copied=copied))
+
+
+def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> None:
+    given = run.sizes.get(node)
+    if given is None or not given.wholly or len(refs) != 1:
+        return
+    wanted = [size for size in given.sizes if size != ONE]
+    layout = layout_of(run, refs[0])
+    if layout is not None and layout.more is not None:
+        layout = axes.of_rank(layout, len(given.sizes))
+    own = layout.sizes if layout is not None else None
+    if own is None or refs[0].kind == "array":
+        return
+    mine = [size for size in own if size != ONE]
+    if len(mine) < 2 or mine == wanted or len(set(mine)) != len(mine) or set(mine) != set(wanted):
+        return
+    if len(wanted) != len(mine) or None in wanted or given.written:
+        return
+    order = ", ".join(str(own.index(size)) for size in given.sizes if size in own)
+    receiver = node.args[0] if is_imported(run, node.func) is not None else _receiver(node)
+    run.fact(
+        ScrambledAxes(
+            site=node,
+            receiver=run.short(receiver),
+            op=name,
+            order=order,
+            evidence=run.evidence_of(refs[0], run.stmt),
+        )
+    )
+
+
+def _clashing(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str, args: Args, first: int) -> None:
+    target = _target(run, node, name, args, first) if not run.quiet else None
+    clashes = []
+    for ref in refs:
+        layout = layout_of(run, ref)
+        clash = _clash(layout, target) if layout is not None and target is not None else None
+        if clash is None:
+            return
+        clashes.append(clash)
+    own, wanted = clashes[0]
+    reduced = _reduction(refs[0].obj)
+    if reduced is None and own is not None and own.symbols:
+        return  # made with sizes that another tensor has: they may be equal
+    receiver = _receiver(node) if first == 0 else node.args[0]
+    run.fact(
+        ClashingExpand(
+            site=node, receiver=run.short(receiver), op=name, reduced=reduced, own=_text(own), wanted=_text(wanted)
+        )
+    )
+
+
+def _reduction(obj: Obj | None) -> ast.AST | None:
+    """The reduction that a value comes from."""
+    for _ in range(8):
+        if obj is None:
+            return None
+        if obj.made.rsplit(".", 1)[-1] in REDUCTIONS:
+            return obj.node
+        given = next((value.obj for value in obj.given if value.refs), None)
+        obj = obj.copied.obj if obj.copied is not None else given if given is not None else obj.parent
+    return None
+
+
+def _text(size: Size | None) -> str:
+    return str(size.number) if size is not None and not size.symbols else ""
+
+
+def _target(run: Run, node: ast.Call, name: str, args: Args, first: int) -> Layout | list[Axis | None] | None:
+    """The axes to expand to; None for one that is to stay."""
+    value = args.values[first] if len(args.values) > first else None
+    ref: Ref | None = None
+    if value is not None and len(node.args) == first + 1:
+        if name == "expand_as" and len(value.refs) == 1:
+            ref = value.refs[0]
+        elif isinstance(value.const, Shape):
+            ref = value.const.ref
+        elif isinstance(starred := node.args[first], ast.Starred):
+            held = evaluate(run, starred.value).const
+            ref = held.ref if isinstance(held, Shape) else None
+    if ref is not None:
+        return layout_of(run, ref)
+    given = run.sizes.get(node)
+    if name == "expand_as" or given is None or not given.wholly or not given.sizes:
+        return None
+    return [None if size is None else Axis(size, ONE, 0) for size in given.sizes]
+
+
+def _clash(layout: Layout, wanted: Layout | list[Axis | None]) -> tuple[Size | None, Size | None] | None:
+    """The two sizes that do not go together, from the last axis on; None if none is known to."""
+    own = list(layout.axes)
+    target = list(_named_like(wanted, layout).axes) if isinstance(wanted, Layout) else wanted
+    for place, axis in enumerate(reversed(own)):
+        if place >= len(target):
+            short = axis.more is None and all(one is None or one.more is None for one in target)
+            return (None, None) if short else None
+        other = target[-1 - place]
+        if axis.more is not None:
+            if other is not None and other.more == axis.more:
+                continue
+            # Without its last axis a tensor of two axes or more ends in another one.
+            last = other is not None and axis.more.back == 1 and _is(other.size, axis.more.owner, -1)
+            return (axis.size, other.size) if last and other is not None else None
+        if other is None:
+            continue
+        if other.more is not None or not axis.sure or not other.sure:
+            return None
+        if axis.size not in (ONE, other.size) and axes.independent(axis.size, other.size):
+            return axis.size, other.size
+        if axis.size not in (ONE, other.size):
+            return None
+    return None
+
+
+def _named_like(layout: Layout, other: Layout) -> Layout:
+    """With names for as many axes as the other one has of the same tensor."""
+    more = next((axis.more for axis in other.axes if axis.more is not None), None)
+    mine = next((axis.more for axis in layout.axes if axis.more is not None), None)
+    if more is None or mine is None or more.owner is not mine.owner:
+        return layout
+    for count, position in ((more.front - mine.front, more.front - 1), (more.back - mine.back, -more.back)):
+        found = axes.axis_of(layout, position) if count > 0 else None
+        layout = found[0] if found is not None else layout
+    return layout
+
+
+def _is(size: Size, owner: object, position: int) -> bool:
+    return size == axes.symbol(Of(owner, position))

@@ -1,0 +1,155 @@
+"""Repeating the elements and repeating the whole, of things that belong together."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.axes import ONE, Of, Size
+from flake8_tensorcopy.engine.facts import MixedRepeats
+from flake8_tensorcopy.engine.layouts import literal, literals, size_of
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import Obj, Ref
+
+REPEATS = frozenset({"repeat", "tile", "repeat_interleave"})
+
+
+class Tiling(NamedTuple):
+    """One call: what it repeats, how often, along which axis, and how a message calls it."""
+
+    node: ast.Call
+    stmt: ast.stmt | None
+    each: bool  # each element, not the whole
+    obj: Obj
+    array: bool
+    shown: str
+    name: str
+    times: Size
+    axis: int | None
+
+
+def note_repeat(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, first: int, array: bool) -> None:
+    """A call of `repeat`, `tile` or `repeat_interleave` by a known number along one axis."""
+    each = name == "repeat_interleave" or (name == "repeat" and array)
+    nodes = args.nodes[first:]
+    found = _each(run, nodes, args) if each else _whole(run, nodes, args)
+    if found is None:
+        return
+    count, axis = found
+    if any(isinstance(symbol, Of) for symbol, _ in count.symbols) or count == ONE:
+        return  # as often as something has elements: each of one with each of the other
+    receiver = node.args[0] if first else node.func.value if isinstance(node.func, ast.Attribute) else node
+    shown = f"np.{name}" if array and first else name
+    run.tilings.append(Tiling(node, run.stmt, each, ref.obj, array, run.short(receiver), shown, count, axis))
+
+
+def _each(run: Run, nodes: list[ast.expr], args: Args) -> tuple[Size, int | None] | None:
+    keywords = args.keywords
+    times = nodes[0] if nodes else keywords["repeats"][0] if "repeats" in keywords else None
+    axis = nodes[1] if len(nodes) > 1 else next((keywords[k][0] for k in ("dim", "axis") if k in keywords), None)
+    if times is None or isinstance(times, (ast.List, ast.Tuple)) or args.spread:
+        return None
+    count = size_of(run, times)
+    place = literal(axis) if axis is not None else 0
+    return (count, place) if count is not None and place is not None else None
+
+
+def _whole(run: Run, nodes: list[ast.expr], args: Args) -> tuple[Size, int] | None:
+    if args.spread or args.keywords:
+        return None
+    if len(nodes) == 1 and isinstance(nodes[0], (ast.Tuple, ast.List)):
+        nodes = nodes[0].elts
+    counts = [size_of(run, item) for item in nodes]
+    more = [(count, place) for place, count in enumerate(counts) if count is not None and count != ONE]
+    if literals(nodes) is not None and any((value or 1) < 1 for value in literals(nodes) or []):
+        return None
+    return more[0] if len(more) == 1 and None not in counts else None
+
+
+def mixed_repeats(run: Run) -> None:
+    """Calls whose results are used together, of which one repeats the elements and the other the whole."""
+    whole = {id(one.node): one for one in run.tilings if not one.each}
+    each = {id(one.node): one for one in run.tilings if one.each}
+    for one in whole.values():
+        for other in each.values():
+            if one.times != other.times or one.axis != other.axis:
+                continue
+            if one.obj is other.obj and one.array == other.array:
+                continue  # each of one with each of the same: every pair
+            if _together(run, one, other):
+                run.fact(
+                    MixedRepeats(
+                        site=one.node,
+                        tiled=one.shown,
+                        interleaved=other.shown,
+                        other=other.node,
+                        tiles=one.name,
+                        interleaves=other.name,
+                    )
+                )
+                break
+
+
+def _together(run: Run, one: Tiling, other: Tiling) -> bool:
+    """Both stand in one statement, or one statement names both results."""
+    if one.stmt is other.stmt:
+        return True
+    mine, theirs = _bound(run, one), _bound(run, other)
+    if mine is None or theirs is None or mine == theirs:
+        return False
+    if _owner(mine) is not None and _owner(mine) == _owner(theirs):
+        return True  # both are kept in one place
+    body = run.function.node.body
+    for statement in body:
+        for node in ast.walk(statement):
+            if not isinstance(node, (ast.Tuple, ast.List, ast.Dict, ast.Call, ast.BinOp, ast.Compare)):
+                continue
+            if isinstance(getattr(node, "ctx", None), ast.Store):
+                continue
+            if node.lineno <= max(one.node.lineno, other.node.lineno):
+                continue
+            named = [_named_in(run, item) for item in _operands(node)]
+            if any(mine in left and theirs in right for left in named for right in named if left is not right):
+                return True
+    return False
+
+
+def _named_in(run: Run, node: ast.expr) -> set[str]:
+    """The names and attributes that an expression is made of."""
+    return {run.text(item) for item in ast.walk(node) if isinstance(item, (ast.Name, ast.Attribute, ast.Subscript))}
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return items
+        case ast.Dict(values=items):
+            return items
+        case ast.Call(args=items, keywords=keywords):
+            return [*items, *(keyword.value for keyword in keywords)]
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Compare(left=left, comparators=rest):
+            return [left, *rest]
+    return []
+
+
+def _bound(run: Run, one: Tiling) -> str | None:
+    """What the result is bound to."""
+    match one.stmt:
+        case ast.Assign(targets=[target], value=value) if value is one.node:
+            return run.text(target)
+        case ast.AnnAssign(target=target, value=value) if value is one.node:
+            return run.text(target)
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            return next((run.text(t) for t, v in zip(targets, values, strict=False) if v is one.node), None)
+    return None
+
+
+def _owner(text: str) -> str | None:
+    """`self` of `self.x`, `batch` of `batch["x"]`."""
+    for mark in (".", "["):
+        if mark in text:
+            return text.split(mark, 1)[0]
+    return None

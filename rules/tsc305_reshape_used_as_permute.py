@@ -1,0 +1,77 @@
+"""
+## What it does
+
+Reports `view` or `reshape` of a tensor to the sizes of its own axes in another order:
+`n, h, w, c = x.shape`, then `x.view(n, c, h, w)`.
+
+## Why it is a bug
+
+`view` and `reshape` read the elements in the order of memory and lay the new sizes over them; they exchange nothing.
+The shape is the one that was wanted, the channels are made of pieces of rows, and no error is raised.
+
+## Example
+
+```python
+import torch
+
+
+def to_channels_first(image: torch.Tensor) -> torch.Tensor:
+    n, h, w, c = image.shape
+    return image.reshape(n, c, h, w)
+```
+
+## Write instead
+
+```python
+import torch
+
+
+def to_channels_first(image: torch.Tensor) -> torch.Tensor:
+    n, h, w, c = image.shape
+    return image.permute(0, 3, 1, 2)
+```
+
+## Fix
+
+None yet: write `permute` or `transpose`, with `.contiguous()` behind it where memory in that order is needed.
+
+## Limits
+
+Silent where axes are joined or split in their order, where other sizes are among them, where an axis of size 1 moves,
+and for tensors whose number of axes is not known.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.view.html
+- https://docs.pytorch.org/docs/stable/generated/torch.permute.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import ScrambledAxes
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[ScrambledAxes], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        message = (
+            f"`{fact.op}` gives `{fact.receiver}` its own sizes in another order and scrambles the elements: "
+            f"`permute({fact.order})` exchanges the axes"
+        )
+        yield Finding(region.span(fact.site), "TSC305", message)
+
+
+RULE = Rule(
+    code="TSC305",
+    name="reshape-used-as-permute",
+    summary="`view` or `reshape` to the own sizes in another order",
+    kinds=("ScrambledAxes",),
+    check=check,
+    fix="none",
+)
