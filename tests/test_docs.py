@@ -60,7 +60,7 @@ def code_of(text: str) -> str:
 
 
 def codes(text: str) -> set[str]:
-    return {found.code for found in lint(ast.parse(text), text.splitlines(keepends=True), Options())}
+    return {found.code for found in lint(ast.parse(text), text.splitlines(keepends=True), Options(preview=True))}
 
 
 @EVERY_RULE

@@ -141,7 +141,8 @@ MEASURED = [
     for fixture in [*FIXTURES, *TABLES]
     for name in fixture.functions
     for device in ("cpu", "sim")
-    if not (device == "sim" and fixture.host_only) and (device == "sim" or fixture.claim != "transfers")
+    if not (device == "sim" and fixture.host_only)
+    and (device == "sim" or not (fixture.claim == "transfers" or fixture.device_only or fixture.sim_only))
 ]
 
 
@@ -647,6 +648,10 @@ def test_a_fixture_runs_as_its_text_says(tmp_path: Path) -> None:
 def test_where_a_claim_holds_is_read(tmp_path: Path) -> None:
     path = tmp_path / "fixture.py"
     path.write_text("CLAIM = 'values'\nDEVICES = 'host: arrays lie there'\ndef good_one(): ...\n")
-    assert load(path).host_only == "arrays lie there"
+    assert (load(path).host_only, load(path).device_only) == ("arrays lie there", "")
+    path.write_text("CLAIM = 'graph'\nDEVICES = 'accelerator: there is no copy'\ndef good_one(): ...\n")
+    assert (load(path).host_only, load(path).device_only) == ("", "there is no copy")
+    path.write_text("CLAIM = 'values'\nDEVICES = 'simulated: it is a race'\ndef good_one(): ...\n")
+    assert (load(path).sim_only, load(path).device_only) == ("it is a race", "")
     with pytest.raises(FixtureError, match=r"none\.py"):
         load(tmp_path / "none.py")

@@ -10,8 +10,10 @@ from typing import NamedTuple
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.source import (
+    ASYNC,
     ATTR_STORE,
     CLONE,
+    CUDA,
     DATA_PTR,
     DETACH,
     DROPPED,
@@ -19,12 +21,14 @@ from flake8_tensorcopy.engine.source import (
     GRAD,
     HOST,
     INPLACE_MODULE,
+    LEGACY,
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
     REPLACED,
     SHARE,
     STATE_DICT,
+    STEPS,
     SWAP,
     WRITE,
     Class,
@@ -48,6 +52,16 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "UnwaitedRead": (ASYNC,),
+    "OverwrittenSource": (ASYNC | WRITE,),
+    "PinnedMove": (ASYNC,),
+    "CreatedThenMoved": (HOST, CUDA),
+    "RoundTrip": (HOST,),
+    "InvariantTransfer": (HOST, CUDA),
+    "StepSync": (STEPS,),
+    "WidenedMove": (HOST, CUDA),
+    "DatasetMove": (CUDA, ASYNC),
+    "LegacyDevice": (LEGACY,),
 }
 
 

@@ -18,11 +18,14 @@ from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.functions import (
     BUILTINS,
     SPECIAL,
+    array_dtype,
     array_method,
     attribute_from_call,
     einops_call,
     numpy_call,
 )
+from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader
+from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -36,6 +39,7 @@ from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_metho
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
+from flake8_tensorcopy.engine.transfers import after_method, called, factory_moves, wait, waits_by_name
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NUMBER,
@@ -75,10 +79,11 @@ def _named_call(run: Run, node: ast.Call, name: str) -> Value:
     imported = run.names.imported.get(name)
     if imported is not None:
         return imported_call(run, node, run.names.qualify(node.func) or imported)
-    builtin = BUILTINS.get(name)
+    known = BUILTINS.get(name)
     args = Args(run, node)
-    if builtin is not None:
-        return builtin(run, node, args)
+    if known is not None:
+        return known(run, node, args)
+    builtin(run, node, name, args.values)
     return unknown_call(run, node, args, name)
 
 
@@ -88,6 +93,8 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
     args.use(run, role)
     pointer_assertion(run, node, name, args)
     trains(run, node, name, args, None)
+    if waits_by_name(name):
+        wait(run)
     for _, value in args.all():
         for ref in value.refs:
             if ref.obj.kind in ("dict", "list", "instance") or (ref.obj.kind == "unknown" and ref.obj.refuted):
@@ -111,7 +118,9 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     special = SPECIAL.get(name)
     args = Args(run, node)
     if special is not None:
-        return special(run, node, args)
+        result = special(run, node, args)
+        made_somewhere(run, node, args)
+        return result
     if name.startswith("torch."):
         return _torch_call(run, node, name, args)
     if name.startswith("numpy."):
@@ -130,9 +139,20 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
 
 def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     op = ops.function(name)
+    legacy_function(run, node, name)
     if op is not None and op.form != "module":
-        return apply_op(run, node, op, name, args)
+        result = apply_op(run, node, op, name, args)
+        made_somewhere(run, node, args)
+        if name == "torch.nonzero":
+            note_sync(run, node, "nonzero", args.values[0] if args.values else None)
+        return result
     short = name.rsplit(".", 1)[-1]
+    if short in ("synchronize", "empty_cache"):
+        note_sync(run, node, short)
+    if is_loader(name):
+        loader = unknown_call(run, node, args, short)
+        made_loader(run, node, loader, args.values or [args.keywords.get("dataset", (node, UNKNOWN))[1]])
+        return loader
     if name.startswith("torch.nn.init.") and short.endswith("_") and args.values:
         target = args.values[0]
         run.note(target, 2)
@@ -159,6 +179,12 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     return unknown_call(run, node, args, short)
 
 
+def made_somewhere(run: Run, node: ast.Call, args: Args) -> None:
+    """A function of torch that may have been told on which device to make its result."""
+    factory_moves(run, node, args.values)
+    loads(run, node)
+
+
 def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> Value:
     """`base.name(...)`."""
     name = func.attr
@@ -172,6 +198,7 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
             return STRING if base.kind == "str" else NUMBER
         base = Value((Ref(Obj("unknown", "unknown", func.value)),))
     run.method_calls[node] = (base, name)
+    run.devices.source = args.values[0] if args.values else None
     if name == "backward":
         backward(run, node, base, args)
     result: Value | None = None
@@ -179,6 +206,13 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         one = _method_of_ref(run, node, ref, name, args, func)
         result = one if result is None else join_values(result, one)
     assert result is not None
+    after_method(run, node, base, name, result)
+    if name in ("item", "tolist", "nonzero"):
+        note_sync(run, node, "nonzero" if name == "nonzero" else "item", base)
+    formatted(run, node, name)
+    loads(run, node)
+    if name == "type":
+        legacy_type(run, node)
     return result
 
 
@@ -255,7 +289,10 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         trains(run, node, name, args, one)
         if obj.kind in ("instance", "module") and not logged:
             may_change(run, obj)
-        return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=(obj, *args.objs()))),))
+        made = Obj("unknown", "unknown", node, made="call", operands=(obj, *args.objs()))
+        if name == "astype":
+            made.dtype = array_dtype(run, node)
+        return Value((Ref(made),))
     args.use(run)
     return UNKNOWN
 
@@ -320,6 +357,7 @@ def _call_function(
         operands = tuple(ref.obj for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
+    called(run, node, done, result)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

@@ -24,6 +24,16 @@ KEYS = {
     "OverlappingWrite": ("writer", "op", "expand"),
     "HostScalar": ("receiver", "move", "used"),
     "CloneDetach": ("receiver",),
+    "UnwaitedRead": ("source", "how"),
+    "OverwrittenSource": ("source", "op"),
+    "PinnedMove": ("receiver", "kind"),
+    "CreatedThenMoved": ("factory", "device"),
+    "RoundTrip": ("source", "device"),
+    "InvariantTransfer": ("receiver", "device"),
+    "StepSync": ("how",),
+    "WidenedMove": ("receiver", "narrow", "wide"),
+    "DatasetMove": ("place",),
+    "LegacyDevice": ("api", "how"),
 }
 
 

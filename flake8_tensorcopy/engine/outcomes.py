@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.facts import (
     LostWrite,
 )
 from flake8_tensorcopy.engine.host import host_scalar
+from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.values import (
@@ -167,6 +168,7 @@ def finish_run(run: Run) -> None:
     settle(
         run,
     )
+    finish_loops(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -33,6 +33,10 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+ASYNC = 1 << 48  # `non_blocking=`, `pin_memory`
+CUDA = 1 << 49  # names CUDA: `.cuda()`, "cuda:0"
+LEGACY = 1 << 50  # a tensor type by its old name, `load`
+STEPS = 1 << 51  # `backward` and `step`, or what waits for each element
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -96,6 +100,7 @@ class Survey:
     units: list[tuple[int, int]]  # line ranges that can be parsed alone: functions, top-level statements
     too_deep: tuple[str, int] | None = None
     deleted: set[str] = field(default_factory=set)  # attributes that some `del x.name` removes
+    collates: set[str] = field(default_factory=set)  # functions that a DataLoader is given to make batches
 
 
 def first_line(node: ast.stmt) -> int:
@@ -162,7 +167,7 @@ def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE):
+        for feature in (WRITE, INPLACE_MODULE, ASYNC):
             writers = {function.name for function in functions if function.features & feature}
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
@@ -223,6 +228,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= _ATTRIBUTES.get(node.id, 0)
                 continue
             case ast.Constant():
+                if isinstance(node.value, str) and "cuda" in node.value[:10]:
+                    features |= CUDA | LEGACY if node.value[:11] == "torch.cuda." else CUDA
                 continue
             case ast.Call():
                 if cls is not None:
@@ -237,6 +244,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
                 for keyword in node.keywords:
+                    if keyword.arg in ("non_blocking", "pin_memory"):
+                        features |= ASYNC
+                    elif keyword.arg == "collate_fn":
+                        result.collates.update(_named(keyword.value))
                     if keyword.arg in ("out", "inplace"):
                         features |= INPLACE_MODULE if called[:1].isupper() else WRITE
                         if isinstance(keyword.value, (ast.Subscript, ast.Call)):
@@ -309,6 +320,15 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
     owner.depth = max(owner.depth, deepest)
     if owner.loops & owner.stores:
         owner.features |= LOOP_REBIND
+    if owner.calls & _EACH or ("step" in owner.calls and owner.calls & _BACKWARD):
+        owner.features |= STEPS
+
+
+def _named(value: ast.expr) -> list[str]:
+    """The function that an argument names: `f`, `self.f`, `partial(f, ..)`."""
+    if isinstance(value, ast.Call) and value.args:
+        value = value.args[0]
+    return [value.id] if isinstance(value, ast.Name) else [value.attr] if isinstance(value, ast.Attribute) else []
 
 
 def _restore(cls: Class, owner: Function, node: ast.Call) -> None:
@@ -339,7 +359,15 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
+    "pin_memory": ASYNC,
+    "cuda": CUDA,
+    "load": LEGACY,
+    **dict.fromkeys(
+        (f"{kind}Tensor" for kind in "Float Double Half BFloat16 Long Int Short Char Byte Bool".split()), LEGACY
+    ),
 }
+_BACKWARD = frozenset({"backward", "manual_backward"})
+_EACH = frozenset({"max", "min", "item"})
 
 
 def _shares(value: ast.expr) -> int:

@@ -64,6 +64,8 @@ def write_to(
         run.log.append(write)
         _reach_owners(run, written, write)
         _judge_write(run, write, whole, several, unsure)
+        if state.flights:
+            run.source_written(write)
 
 
 def _reach_owners(run: Run, ref: Ref, write: Write) -> None:

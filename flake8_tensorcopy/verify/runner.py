@@ -154,6 +154,10 @@ def _skipped(fixture: Fixture, device: str, torch: Torch) -> str:
         return reason
     if fixture.host_only and device != "cpu":
         return fixture.host_only
+    if fixture.device_only and not DEVICES[device].transfers:
+        return fixture.device_only
+    if fixture.sim_only and device != "sim":
+        return fixture.sim_only
     if fixture.claim == "transfers" and not DEVICES[device].transfers:
         return "there is no device to copy to or from"
     return ""

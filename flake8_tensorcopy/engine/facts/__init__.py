@@ -18,21 +18,43 @@ from flake8_tensorcopy.engine.facts.sharing import (
     StaleRead,
 )
 from flake8_tensorcopy.engine.facts.snapshots import StaleSnapshot
+from flake8_tensorcopy.engine.facts.transfers import (
+    CreatedThenMoved,
+    DatasetMove,
+    InvariantTransfer,
+    LegacyDevice,
+    OverwrittenSource,
+    PinnedMove,
+    RoundTrip,
+    StepSync,
+    UnwaitedRead,
+    WidenedMove,
+)
 
 __all__ = [
     "AccumulatedItem",
     "CloneDetach",
+    "CreatedThenMoved",
+    "DatasetMove",
     "DeadRebinding",
     "DroppedResult",
     "Fact",
     "HostScalar",
+    "InvariantTransfer",
     "JoinedWrite",
     "LeafRebound",
+    "LegacyDevice",
     "LostWrite",
     "OverlappingWrite",
+    "OverwrittenSource",
+    "PinnedMove",
     "PointerTest",
     "ReboundData",
+    "RoundTrip",
     "SharedWrite",
     "StaleRead",
     "StaleSnapshot",
+    "StepSync",
+    "UnwaitedRead",
+    "WidenedMove",
 ]
