@@ -95,7 +95,9 @@ def check(facts: list[StepSync], region: Region) -> Iterator[Finding]:
                     "each: use the tensor's own method"
                 )
             case "elements":
-                message = f"`{fact.text}` reads the elements one by one, with a host synchronisation each: use `tolist()`"
+                message = (
+                    f"`{fact.text}` reads the elements one by one, with a host synchronisation each: use `tolist()`"
+                )
             case "debug":
                 message = (
                     f"`{fact.text}` is read for a debug message whether it is shown or not: a host synchronisation "

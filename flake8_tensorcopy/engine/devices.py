@@ -65,7 +65,8 @@ class Devices:
     operands: set[ast.AST] = field(default_factory=set)  # expressions that a tensor operation takes
     syncs: list[Sync] = field(default_factory=list)
     widened: list[tuple[Place, int, WidenedMove]] = field(default_factory=list)  # wide copies under a name, moved
-    source: Value | None = None  # what the `copy_` under way reads
+    losses: list[Obj] = field(default_factory=list)  # what others call `backward()` on
+    source: Value | None = None  # the first argument of the method call under way
 
 
 def joined(one: Flights, other: Flights) -> Flights:

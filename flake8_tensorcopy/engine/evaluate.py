@@ -264,7 +264,7 @@ def _subscript(run: Run, node: ast.Subscript) -> Value:
     value = subscript_of(run, node, base)
     if isinstance(node.value, ast.Call):
         run.narrowed_on_host(base, node.value, "indexed")
-    run.indexed(node, base)
+    run.indexed(node, base, value)
     return value
 
 

@@ -171,8 +171,10 @@ def _in_memory(run: Run, node: ast.expr) -> bool:
 def legacy_type(run: Run, node: ast.Call) -> None:
     """`x.type(torch.cuda.FloatTensor)`, `x.type("torch.cuda.FloatTensor")`."""
     for item in node.args[:1]:
-        named = item.value if isinstance(item, ast.Constant) and isinstance(item.value, str) else is_imported(run, item)
-        if named is not None and _is_cuda_type(named) and not _guarded(run):
+        named: object = item.value if isinstance(item, ast.Constant) else is_imported(run, item)
+        if isinstance(item, ast.Name) and (value := run.now.env.get(item.id)) is not None and value.kind == "name":
+            named = value.const  # `dtype = torch.cuda.FloatTensor`
+        if isinstance(named, str) and _is_cuda_type(named) and not _guarded(run):
             run.fact(LegacyDevice(site=node, api=named, how="type"))
 
 

@@ -23,6 +23,7 @@ _GUARDS = (ast.If, ast.ExceptHandler, ast.match_case)
 _ONCE_IN_A_WHILE = re.compile(r"rank|epoch|step|iter|main|master|verbose|debug|log|print|first|last|interval|every")
 _LEAVES = (ast.Continue, ast.Break, ast.Return, ast.Raise)
 _MASK = re.compile(r"mask", re.IGNORECASE)
+_STEPS = re.compile(r"optim|scaler|adam|sgd|(^|[._])opt(?!ion)|_opt($|[._\[\d])")
 _LOGGERS = re.compile(r"(^|[._])(log|logger|logging)$", re.IGNORECASE)
 _WAITING = frozenset({"synchronize", "empty_cache"})
 _TIMES = frozenset({"time", *library.CLOCKS})
@@ -90,7 +91,7 @@ def _trains(loop: ast.AST) -> bool:
             backward = backward or name in ("backward", "manual_backward")
             if name == "step" and not steps:
                 text = ast.unparse(node.func.value).lower()
-                steps = library.says_optimizer(text) or any(word in text for word in ("optim", "scaler", "adam", "sgd"))
+                steps = bool(_STEPS.search(text))
     return backward and steps
 
 
@@ -118,7 +119,7 @@ def note_sync(run: Run, site: ast.AST, how: str, value: Value | None = None) -> 
             run.devices.syncs.append(Sync(site, run.stmt, how, run.short(site), ref.obj))
 
 
-def indexed(run: Run, node: ast.Subscript, base: Value) -> None:
+def indexed(run: Run, node: ast.Subscript, base: Value, result: Value) -> None:
     """`x[mask]`: how much it is has to be known on the host."""
     if not run.function.features & STEPS or not run.loop or not isinstance(node.ctx, ast.Load):
         return
@@ -126,6 +127,7 @@ def indexed(run: Run, node: ast.Subscript, base: Value) -> None:
     if isinstance(index, ast.Tuple):
         return
     masks = isinstance(index, (ast.Compare, ast.UnaryOp)) and not isinstance(getattr(index, "op", None), ast.USub)
+    masks = masks or (isinstance(index, ast.Attribute) and bool(_MASK.search(index.attr)))
     if isinstance(index, ast.Name):
         value = run.now.env.get(index.id)
         obj = value.obj if value is not None else None
@@ -133,6 +135,8 @@ def indexed(run: Run, node: ast.Subscript, base: Value) -> None:
         masks = masks or (obj is not None and obj.kind == "tensor" and not obj.dtype and bool(_MASK.search(index.id)))
     if masks:
         note_sync(run, node, "mask", base)
+        if result.obj is not None and result.obj.owner == "item":
+            note_sync(run, node, "mask", result)  # if what is chosen is a tensor, so is what it is chosen from
 
 
 def elements(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, over: Value) -> None:
@@ -220,6 +224,7 @@ def _on_graph(run: Run) -> set[Obj]:
     """What had `backward()`, and what that was computed from by one operation on one tensor after the other."""
     found: set[Obj] = set()
     pending = [one.ref.obj for one in run.backwards if one.ref.obj.kind in ("tensor", "unknown")]
+    pending.extend(run.devices.losses)
     while pending:
         obj = pending.pop()
         if obj in found:
@@ -230,7 +235,7 @@ def _on_graph(run: Run) -> set[Obj]:
             pending.extend(operands)
         elif obj.parent is not None and obj.owner == "item" and _MASK.search(obj.slot):
             pending.append(obj.parent)  # what is chosen from by a mask
-    return found | {one for one in _computed(run, found)}
+    return found | set(_computed(run, found))
 
 
 def _computed(run: Run, found: set[Obj]) -> Iterable[Obj]:
@@ -251,18 +256,21 @@ def _computed(run: Run, found: set[Obj]) -> Iterable[Obj]:
 def _invariant(run: Run, moved: Looped, around: dict[ast.stmt, Around]) -> None:
     node, stmt, ref, move = moved.node, moved.stmt, moved.ref, moved.move
     outer = around.get(stmt, ())
-    loop = next((one for one in reversed(outer) if isinstance(one, _LOOPS)), None)
+    loop: ast.AST | None = _comprehension_around(stmt, node)
+    if loop is None:
+        loop = next((one for one in reversed(outer) if isinstance(one, _LOOPS)), None)
     if loop is None or not isinstance(node.func, ast.Attribute) or moved.place == (move.to or "device"):
         return
-    assert isinstance(loop, _LOOPS)
     receiver = node.func.value
     evidence = 3 if ref.kind == "tensor" else run.evidence(ref.obj, None)
     if ref.kind not in ("tensor", "unknown") or (evidence < 2 and node not in run.devices.operands):
         return
-    guards = [one for one in outer[outer.index(loop) :] if isinstance(one, _GUARDS)]
+    guards = [one for one in outer[outer.index(loop) :] if isinstance(one, _GUARDS)] if loop in outer else []
     if any(isinstance(one, ast.If) and _seldom(one.test) for one in guards) or _guarded_within(stmt, node):
         return
-    if any(not isinstance(one, ast.If) for one in guards) or isinstance(loop.body[-1], (ast.Return, ast.Break)):
+    if any(not isinstance(one, ast.If) for one in guards):
+        return
+    if isinstance(loop, _LOOPS) and isinstance(loop.body[-1], (ast.Return, ast.Break)):
         return
     if not _unchanged(run, receiver, node, ref, loop):
         return
@@ -275,7 +283,18 @@ def _invariant(run: Run, moved: Looped, around: dict[ast.stmt, Around]) -> None:
     )
 
 
-def _unchanged(run: Run, receiver: ast.expr, node: ast.Call, ref: Ref, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def _comprehension_around(stmt: ast.stmt, node: ast.Call) -> ast.AST | None:
+    """The innermost comprehension that evaluates an expression for each of its items."""
+    found: ast.AST | None = None
+    for one in ast.walk(stmt.test if isinstance(stmt, (ast.If, ast.While)) else stmt):
+        if isinstance(one, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            once = set(ast.walk(one.generators[0].iter))
+            if node not in once and any(inner is node for inner in ast.walk(one)):
+                found = one
+    return found
+
+
+def _unchanged(run: Run, receiver: ast.expr, node: ast.Call, ref: Ref, loop: ast.AST) -> bool:
     """Whether each pass of a loop moves the same values to the same device, as far as the loop's own code tells."""
     root = receiver
     while isinstance(root, ast.Attribute):
@@ -295,15 +314,17 @@ def _unchanged(run: Run, receiver: ast.expr, node: ast.Call, ref: Ref, loop: ast
         if isinstance(one, ast.Call) and run.names.qualify(one.func) is None and one is not node:
             if any(run.text(item) == text for item in (*one.args, *(item.value for item in one.keywords))):
                 return False
+    assert isinstance(loop, (ast.expr, ast.stmt))
     first, last = loop.lineno, loop.end_lineno or loop.lineno
-    return not any(
-        write.ref.obj is ref.obj and first <= getattr(write.node, "lineno", 0) <= last for write in run.log
-    )
+    return not any(write.ref.obj is ref.obj and first <= getattr(write.node, "lineno", 0) <= last for write in run.log)
 
 
 def _kept_by_class(run: Run, receiver: ast.Attribute, root: ast.Name) -> bool:
-    """`self.x`, which only `__init__` assigns."""
+    """`self.x`, which only `__init__` assigns, and which does not move with a module."""
     cls = run.function.cls
     if cls is None or root.id != "self" or receiver.value is not root:
+        return False
+    init = cls.methods.get("__init__")
+    if init is None or "register_buffer" in init.calls:
         return False
     return cls.assigns.get(receiver.attr, set()) == {"__init__"}

@@ -270,10 +270,10 @@ class Run:
 
         source_written(self, write)
 
-    def indexed(self, node: ast.Subscript, base: Value) -> None:
+    def indexed(self, node: ast.Subscript, base: Value, result: Value) -> None:
         from flake8_tensorcopy.engine.loops import indexed
 
-        indexed(self, node, base)
+        indexed(self, node, base, result)
 
     def _just_made(self, place: Place) -> bool:
         return place.made_in is not None and place.made_in is self.stmt and place.made_at == self.clock

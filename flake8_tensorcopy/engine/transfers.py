@@ -17,13 +17,14 @@ from flake8_tensorcopy.engine.facts import (
     WidenedMove,
 )
 from flake8_tensorcopy.engine.operations import dtype_of
-from flake8_tensorcopy.engine.parts import all_passes, must_overlap
+from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
     MAYBE,
     NUMPY,
     TO_ARRAY,
     UNSURE,
+    Chain,
     Link,
     Obj,
     Ref,
@@ -34,14 +35,14 @@ from flake8_tensorcopy.engine.values import (
 
 MOVES = frozenset({"to", "cuda", "cpu"})
 FACTORIES = frozenset(
-    f"torch.{name}"
-    for name in "zeros ones full eye arange empty linspace logspace rand randn randint randperm".split()
+    f"torch.{name}" for name in "zeros ones full eye arange empty linspace logspace rand randn randint randperm".split()
 )
 LOADER = "torch.utils.data.DataLoader"
 
 # Bytes of an element.
 WIDTHS = {"bool": 1, "uint8": 1, "int8": 1, "float16": 2, "bfloat16": 2, "int16": 2, "int32": 4, "float32": 4}
 WIDTHS |= {"int64": 8, "float64": 8}
+NARROW = frozenset({"bool", "uint8", "int8", "int16", "float16", "bfloat16"})
 
 _DEVICE = re.compile(r"(^|_)(device|devices|dev|gpu|cuda)(_?id|_?idx|\d*)?($|_)|^(local_)?rank$", re.IGNORECASE)
 _WAITS = re.compile(r"sync|wait|barrier|flush|query|^join$|^result$|^block", re.IGNORECASE)
@@ -62,6 +63,7 @@ def move_of(run: Run, node: ast.AST) -> Move | None:
 
 
 def _read_move(run: Run, node: ast.Call, name: str) -> Move | None:
+    assert isinstance(node.func, ast.Attribute)
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     if None in keywords or any(isinstance(item, ast.Starred) for item in node.args):
         return None
@@ -70,13 +72,14 @@ def _read_move(run: Run, node: ast.Call, name: str) -> Move | None:
         return Move("cpu", True, "cpu", None, False)
     device = keywords.get("device") or (rest.pop(0) if rest else None)
     flag = keywords.get("non_blocking") or (rest[-1] if rest and _is_flag(rest[-1]) else None)
-    non_blocking = False if flag is None else flag.value if _is_flag(flag) else None
+    known = flag.value if isinstance(flag, ast.Constant) and isinstance(flag.value, bool) else None
+    non_blocking = False if flag is None else known
     if name == "cuda":
         return Move("cuda", True, "cuda" if device is None else run.short(device), None, non_blocking)
     if device is None:
         return None
     kind = device_type(run, device)
-    if kind is None:
+    if kind is None or run.text(device) == f"{run.text(node.func.value)}.device":
         return None
     dtype = keywords.get("dtype") or (rest[0] if rest and not _is_flag(rest[0]) else None)
     return Move(kind, not isinstance(device, (ast.Name, ast.Attribute)), run.short(device), dtype, non_blocking)
@@ -96,8 +99,8 @@ def device_type(run: Run, node: ast.expr) -> str | None:
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]) if ":" in text:
             return text.split(":")[0]
         case ast.Call() if is_imported(run, node.func) == "torch.device":
-            kind = device_type(run, node.args[0]) if node.args else None
-            return kind or ""
+            literal = bool(node.args) and isinstance(node.args[0], (ast.Constant, ast.JoinedStr, ast.IfExp))
+            return (device_type(run, node.args[0]) if literal else None) or ""
         case ast.IfExp():
             yes, no = device_type(run, node.body), device_type(run, node.orelse)
             return yes if yes == no else "" if yes is not None and no is not None else None
@@ -110,6 +113,8 @@ def device_type(run: Run, node: ast.expr) -> str | None:
             made = value.obj.node if value is not None and value.obj is not None else None
             if isinstance(made, ast.Call) and is_imported(run, made.func) == "torch.device":
                 return device_type(run, made)
+            if value is not None and value.obj is not None and value.obj.kind == "tensor":
+                return ""  # `x.to(y)`
             return "" if _DEVICE.search(name) or _annotated(run, name) else None
     return None
 
@@ -208,6 +213,10 @@ def after_method(run: Run, node: ast.Call, base: Value, name: str, result: Value
         _copied_into(run, node, base)
     elif name in ("item", "tolist", "nonzero") or _WAITS.search(name):
         wait(run)
+    elif name in ("backward", "manual_backward") or (name == "scale" and "scaler" in run.text(node.func).lower()):
+        # `accelerator.backward(loss)`, `scaler.scale(loss).backward()`
+        given = run.devices.source
+        run.devices.losses.extend(ref.obj for ref in (given.refs if given is not None else ()))
 
 
 def wait(run: Run) -> None:
@@ -322,10 +331,12 @@ def source_written(run: Run, write: Write) -> None:
     for copy, flight in run.now.flights.items():
         if flight is None or flight.fetches or flight.source is None or flight.obj is not write.ref.obj:
             continue
-        if write.op == "copy_" and isinstance(write.node, ast.Call) and _from_device(run, write.node):
+        if write.how == "method" and _from_device(run, write):
             continue
         written = all_passes(write.ref.chain, write.loop, run.iterating)
-        if exclusive(write.arms, flight.source.arms) or not must_overlap(flight.source.chain, written):
+        if exclusive(write.arms, flight.source.arms):
+            continue
+        if not must_overlap(flight.source.chain, written) and not _from_the_start(flight.source.chain, written):
             continue
         run.fact(
             OverwrittenSource(
@@ -340,8 +351,17 @@ def source_written(run: Run, write: Write) -> None:
         run.now.flights = {**run.now.flights, copy: None}
 
 
-def _from_device(run: Run, node: ast.Call) -> bool:
+def _from_the_start(one: Chain, other: Chain) -> bool:
+    """`stage[:n]` and `stage[:m]`: the first elements are in both."""
+    keys = [[link.key for link in chain if link.key is not None] for chain in (one, other)]
+    return all(len(found) == 1 and isinstance(found[0], Index) and found[0].items[0][:1] == ":" for found in keys)
+
+
+def _from_device(run: Run, write: Write) -> bool:
     """A copy that goes through the stream, behind the one that reads."""
+    node = write.node
+    if write.op != "copy_" or not isinstance(node, ast.Call):
+        return False
     if any(item.arg == "non_blocking" for item in node.keywords) or len(node.args) > 1:
         return True
     source = run.devices.source
@@ -397,14 +417,14 @@ def _created(run: Run, node: ast.Call, move: Move, receiver: ast.expr) -> None:
 
 def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr) -> None:
     """`mask.float().to(device)`: the narrow tensor is made wide before it travels."""
-    obj = ref.obj
+    obj = _cast_behind(ref.obj)
     source = obj.copied
     if source is None or obj.made not in CASTS or not isinstance(obj.node, ast.Call):
         return
     if any(link.kind == MAYBE for link in ref.chain):
         return
     narrow, wide = dtype_of(source), obj.dtype
-    if not narrow or not wide or WIDTHS.get(wide, 0) <= WIDTHS.get(narrow, 8):
+    if narrow not in NARROW or not wide or WIDTHS.get(wide, 0) <= WIDTHS.get(narrow, 8):
         return
     if place_of(run, source) != "cpu" or (source.kind != "tensor" and not is_tensor(run, source.obj)):
         return
@@ -422,6 +442,17 @@ def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr)
         run.devices.widened.append((ref.place, run.clock, fact))
 
 
+def _cast_behind(obj: Obj) -> Obj:
+    """The cast whose result was only scaled since, without a name of its own: `image.float() / 255`."""
+    for _ in range(3):
+        behind = obj.operands[0] if len(set(obj.operands)) == 1 else obj
+        if obj.made not in SCALES or behind.key or behind.owner != "fresh":
+            break
+        obj = behind
+    return obj
+
+
+SCALES = frozenset({"/", "*", "-", "+", "div", "mul", "sub", "add", "true_divide"})
 CASTS = frozenset({"to", "type", *(name for name in "float double half bfloat16 int long short".split())})
 
 

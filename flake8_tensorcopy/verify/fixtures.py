@@ -58,7 +58,8 @@ class Fixture:
     """One fixture file: its text, its claim, its marks in source order, and its functions in source order.
 
     `host_only` says why the claim holds in host memory only, `device_only` why it does not hold there, `sim_only` why
-    a real device does not show it either; they are empty where it holds on every device.  `refusal` is a regular expression: what torch says when it raises or warns, for the claim that it does.
+    a real device does not show it either; they are empty where it holds on every device.  `refusal` is a regular
+    expression: what torch says when it raises or warns, for the claim that it does.
     """
 
     path: Path

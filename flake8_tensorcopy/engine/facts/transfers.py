@@ -93,7 +93,7 @@ class DatasetMove(Fact):
 
     place: str  # __getitem__, __iter__, collate, pinned
     text: str
-    moved: ast.AST | None
+    moved: ast.AST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
