@@ -128,6 +128,8 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     if name in library.EINOPS:
         return einops_call(run, node, name, args)
     local = name.rsplit(".", 1)[-1]
+    if name == "logging.debug":
+        formatted(run, node, local)
     if name.split(".", 1)[0] in sys.stdlib_module_names:
         unknown_call(run, node, args, local)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=True)),))

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from flake8_tensorcopy.engine.facts import WidenedMove
+from flake8_tensorcopy.engine.facts import RoundTrip, WidenedMove
 from flake8_tensorcopy.engine.values import Obj, Place, Ref, Value
 
 
@@ -65,6 +65,7 @@ class Devices:
     operands: set[ast.AST] = field(default_factory=set)  # expressions that a tensor operation takes
     syncs: list[Sync] = field(default_factory=list)
     widened: list[tuple[Place, int, WidenedMove]] = field(default_factory=list)  # wide copies under a name, moved
+    round_trips: list[tuple[tuple[Place, ...], int, RoundTrip]] = field(default_factory=list)
     losses: list[Obj] = field(default_factory=list)  # what others call `backward()` on
     source: Value | None = None  # the first argument of the method call under way
 

@@ -12,7 +12,7 @@ from flake8_tensorcopy.engine.devices import Looped, Sync
 from flake8_tensorcopy.engine.facts import InvariantTransfer, StepSync
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import STEPS
-from flake8_tensorcopy.engine.transfers import place_of, widened_moves
+from flake8_tensorcopy.engine.transfers import place_of, round_trips, widened_moves
 from flake8_tensorcopy.engine.values import MAYBE, Obj, Ref, Value
 
 # Statements around another one, the outermost first: loops, and what may keep it from running in each pass.
@@ -144,7 +144,11 @@ def elements(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast
     if isinstance(node, ast.DictComp) or len(node.generators) != 1:
         return
     match node.elt, node.generators[0].target:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=read), attr="item")), ast.Name(id=bound) if read == bound:
+        case (
+            ast.Call(func=ast.Attribute(value=ast.Name(id=read), attr="item"))
+            | ast.Call(func=ast.Name(id="float" | "int"), args=[ast.Name(id=read)]),
+            ast.Name(id=bound),
+        ) if read == bound:
             if over.refs and all(_proven(run, ref) for ref in over.refs):
                 note_sync(run, node, "elements", over)
 
@@ -162,7 +166,9 @@ def _proven(run: Run, ref: Ref) -> bool:
 
 def formatted(run: Run, node: ast.Call, name: str) -> None:
     """`logger.debug(f"{loss.item()}")` reads the number whether the message is shown or not."""
-    if name != "debug" or not isinstance(node.func, ast.Attribute) or not _LOGGERS.search(run.text(node.func.value)):
+    if name != "debug" or not isinstance(node.func, ast.Attribute):
+        return
+    if not _LOGGERS.search(run.text(node.func.value)):
         return
     if any("enabled" in str(arm.test).lower() or "debug" in str(arm.test).lower() for arm in run.now.arms):
         return
@@ -176,7 +182,7 @@ def formatted(run: Run, node: ast.Call, name: str) -> None:
 
 def finish_loops(run: Run) -> None:
     """Facts that need the whole function."""
-    for fact in widened_moves(run):
+    for fact in (*widened_moves(run), *round_trips(run)):
         run.fact(fact)
     if not run.devices.syncs and not run.devices.looped:
         return

@@ -246,7 +246,9 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     was = result.obj
     assert was is not None
     if was.kind == "unknown" and was.owner != "fresh":
-        return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=_operands(was, given, names))),))
+        made = Obj("unknown", "unknown", node, made="call", operands=_operands(was, given, names), cls=was.cls)
+        made.data = was.data if was.cls else None
+        return Value((Ref(made),))
     made = Obj(
         was.kind,
         "fresh" if was.owner == "fresh" else "unknown",

@@ -27,6 +27,7 @@ from flake8_tensorcopy.engine.values import (
     Chain,
     Link,
     Obj,
+    Place,
     Ref,
     Value,
     Write,
@@ -101,6 +102,10 @@ def device_type(run: Run, node: ast.expr) -> str | None:
         case ast.Call() if is_imported(run, node.func) == "torch.device":
             literal = bool(node.args) and isinstance(node.args[0], (ast.Constant, ast.JoinedStr, ast.IfExp))
             return (device_type(run, node.args[0]) if literal else None) or ""
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return "" if name.endswith("_device") else None  # `torch.cuda.current_device()`, `x.get_device()`
+        case ast.Subscript(value=inner):
+            return "" if device_type(run, inner) == "" else None
         case ast.IfExp():
             yes, no = device_type(run, node.body), device_type(run, node.orelse)
             return yes if yes == no else "" if yes is not None and no is not None else None
@@ -458,13 +463,17 @@ CASTS = frozenset({"to", "type", *(name for name in "float double half bfloat16 
 
 def round_trip(run: Run, node: ast.Call, ref: Ref, device: str) -> None:
     """`torch.from_numpy(x.cpu().numpy()).cuda()`: to the host and back, and nothing there needed it."""
-    found = _way_back(run, ref)
+    places: list[Place] = []
+    found = _way_back(run, ref, places)
     if found is None:
         return
     fetched, start = found
     if place_of(run, start) == "cpu" or not isinstance(fetched.func, ast.Attribute):
         return
-    run.fact(RoundTrip(site=node, source=run.short(fetched.func.value), fetched=fetched, device=device))
+    fact = RoundTrip(site=node, source=run.short(fetched.func.value), fetched=fetched, device=device)
+    on_host = tuple(place for place in places if getattr(place.node, "lineno", 0) >= fetched.lineno)
+    if all(place.last_use in (0, run.clock) for place in on_host):
+        run.devices.round_trips.append((on_host, run.clock, fact))
 
 
 def factory_moves(run: Run, node: ast.Call, values: list[Value]) -> None:
@@ -476,12 +485,14 @@ def factory_moves(run: Run, node: ast.Call, values: list[Value]) -> None:
         round_trip(run, node, ref, run.short(asked))
 
 
-def _way_back(run: Run, ref: Ref) -> tuple[ast.Call, Ref] | None:
-    """The call that brought to the host what this is, if it went through NumPy, and nothing changed it there."""
+def _way_back(run: Run, ref: Ref, places: list[Place]) -> tuple[ast.Call, Ref] | None:
+    """The call that brought to the host what this is, if it went through NumPy, and nothing changed it there.
+
+    The bindings on the way are added to `places`.
+    """
     through = False
     for _ in range(_MAX_BACK):
-        if any(place.last_use not in (0, run.clock) for place in (*ref.via, ref.place) if place is not None):
-            return None
+        places.extend(place for place in (*ref.via, ref.place) if place is not None)
         for position in range(len(ref.chain) - 1, -1, -1):
             link = ref.chain[position]
             if link.kind == UNSURE:
@@ -500,6 +511,15 @@ def _way_back(run: Run, ref: Ref) -> tuple[ast.Call, Ref] | None:
             return None
         ref = obj.copied
     return None
+
+
+def round_trips(run: Run) -> list[RoundTrip]:
+    """Those of which nothing else used what was on the host."""
+    return [
+        fact
+        for places, clock, fact in run.devices.round_trips
+        if all(place.last_use in (0, clock) and place not in run.shown for place in places)
+    ]
 
 
 def widened_moves(run: Run) -> list[WidenedMove]:
