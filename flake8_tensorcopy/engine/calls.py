@@ -149,8 +149,9 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
             note_sync(run, node, "nonzero", args.values[0] if args.values else None)
         return result
     short = name.rsplit(".", 1)[-1]
-    if name == "torch.save" and run.now.flights:
-        for given, value in args.all():
+    if name == "torch.save":
+        run.devices.saved.update(run.text(given) for given in args.nodes[1:2])
+        for given, value in args.all() if run.now.flights else ():
             run.use_deep(value, given, "operand")
     if short in ("synchronize", "empty_cache"):
         note_sync(run, node, short)

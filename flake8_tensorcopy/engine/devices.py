@@ -66,6 +66,7 @@ class Devices:
     syncs: list[Sync] = field(default_factory=list)
     widened: list[tuple[Place, int, WidenedMove]] = field(default_factory=list)  # wide copies under a name, moved
     round_trips: list[tuple[tuple[Place, ...], int, RoundTrip]] = field(default_factory=list)
+    saved: set[str] = field(default_factory=set)  # where `torch.save` has put something, as text
     losses: list[Obj] = field(default_factory=list)  # what others call `backward()` on
     source: Value | None = None  # the first argument of the method call under way
 

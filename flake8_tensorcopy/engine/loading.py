@@ -162,7 +162,9 @@ def _placed(node: ast.Call) -> bool:
 
 
 def _in_memory(run: Run, node: ast.expr) -> bool:
-    """A buffer that this function made itself: what it holds was saved here."""
+    """What this function has saved itself, or a buffer that it made: it comes from here."""
+    if run.text(node) in run.devices.saved:
+        return True
     value = run.now.env.get(node.id) if isinstance(node, ast.Name) else None
     made = value.obj.node if value is not None and value.obj is not None else node
     return isinstance(made, ast.Call) and run.text(made.func).endswith("BytesIO")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
 from flake8_tensorcopy.engine import library
@@ -194,9 +194,8 @@ def finish_loops(run: Run) -> None:
         _sync(run, sync, around, graph)
 
 
-def _sync(run: Run, sync: Sync, around: dict[ast.stmt, Around], graph: set[Obj]) -> None:
-    tensor = sync.obj is None or sync.obj in graph or run.evidence(sync.obj, None) >= 2
-    if not tensor:
+def _sync(run: Run, sync: Sync, around: dict[ast.stmt, Around], graph: tuple[set[Obj], set[Obj]]) -> None:
+    if sync.obj is not None and not _is_tensor(run, sync.obj, graph):
         return
     loop: ast.AST | None = None
     if sync.how not in ("builtin", "elements", "debug"):
@@ -226,9 +225,11 @@ def _guarded_within(stmt: ast.stmt, site: ast.AST) -> bool:
     return False
 
 
-def _on_graph(run: Run) -> set[Obj]:
-    """What had `backward()`, and what that was computed from by one operation on one tensor after the other."""
+def _on_graph(run: Run) -> tuple[set[Obj], set[Obj]]:
+    """What had `backward()`, and what that was computed from by one operation on one tensor after the other; and what
+    the calls of other functions on the way were given."""
     found: set[Obj] = set()
+    given: set[Obj] = set()
     pending = [one.ref.obj for one in run.backwards if one.ref.obj.kind in ("tensor", "unknown")]
     pending.extend(run.devices.losses)
     while pending:
@@ -237,23 +238,22 @@ def _on_graph(run: Run) -> set[Obj]:
             continue
         found.add(obj)
         operands = {one for one in obj.operands if one.kind in ("tensor", "unknown")}
-        if obj.made not in ("", "call") and len(operands) == 1:
+        if obj.made == "call":
+            given |= operands
+        elif obj.made and len(operands) == 1:
             pending.extend(operands)
         elif obj.parent is not None and obj.owner == "item" and _MASK.search(obj.slot):
             pending.append(obj.parent)  # what is chosen from by a mask
-    return found | set(_computed(run, found))
+    return found, given
 
 
-def _computed(run: Run, found: set[Obj]) -> Iterable[Obj]:
-    """What operations made of these: of one tensor, another one."""
-    for sync in run.devices.syncs:
-        obj = sync.obj
-        chain: list[Obj] = []
-        while obj is not None and obj not in found and obj.made not in ("", "call") and len(chain) < 12:
-            chain.append(obj)
-            obj = obj.operands[0] if len(set(obj.operands)) == 1 else None
-        if obj is not None and obj in found:
-            yield from chain
+def _is_tensor(run: Run, obj: Obj, graph: tuple[set[Obj], set[Obj]], depth: int = 0) -> bool:
+    """Whether it is a tensor, or what operations made of one; of what a loss was made of, an operation has to."""
+    if obj in graph[0] or (depth and obj in graph[1]) or run.evidence(obj, None) >= 2:
+        return True
+    if depth > 8 or obj.owner != "fresh" or obj.made in ("", "call") or obj.refuted:
+        return False
+    return any(_is_tensor(run, one, graph, depth + 1) for one in obj.operands if one.kind in ("tensor", "unknown"))
 
 
 # ----- moves

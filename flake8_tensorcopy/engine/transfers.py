@@ -20,6 +20,8 @@ from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    ARRAY_ONLY,
     MAYBE,
     NUMPY,
     TO_ARRAY,
@@ -48,6 +50,9 @@ NARROW = frozenset({"bool", "uint8", "int8", "int16", "float16", "bfloat16"})
 _DEVICE = re.compile(r"(^|_)(device|devices|dev|gpu|cuda)(_?id|_?idx|\d*)?($|_)|^(local_)?rank$", re.IGNORECASE)
 _WAITS = re.compile(r"sync|wait|barrier|flush|query|^join$|^result$|^block", re.IGNORECASE)
 _MAX_BACK = 12
+
+# Methods that write without a look at what is there.
+_OVERWRITES = frozenset("copy_ zero_ fill_ set_ resize_ random_ uniform_ normal_".split())
 
 
 # ----- moves
@@ -333,6 +338,8 @@ def source_written(run: Run, write: Write) -> None:
     """What a copy to a device may still read is written on the host."""
     if write.how == "training":
         return
+    if write.how == "augmented" or (write.how == "method" and write.op not in _OVERWRITES):
+        host_use(run, Value((write.ref,)), write.node, "operand")  # `x.add_(1)` reads, too
     for copy, flight in run.now.flights.items():
         if flight is None or flight.fetches or flight.source is None or flight.obj is not write.ref.obj:
             continue
@@ -496,6 +503,10 @@ def _way_back(run: Run, ref: Ref, places: list[Place]) -> tuple[ast.Call, Ref] |
         for position in range(len(ref.chain) - 1, -1, -1):
             link = ref.chain[position]
             if link.kind == UNSURE:
+                return None
+            if link.kind not in (ALIAS, NUMPY) and Ref(ref.obj, ref.chain[: position + 1]).kind == "array":
+                return None  # NumPy's own work
+            if link.kind == NUMPY and link.op in ARRAY_ONLY:
                 return None
             if link.kind == NUMPY and link.op in TO_ARRAY:
                 through = True
