@@ -63,7 +63,11 @@ class Devices:
     waits: bool = False  # the function may wait for the device
     looped: dict[ast.Call, Looped] = field(default_factory=dict)  # moves in loops
     operands: set[ast.AST] = field(default_factory=set)  # expressions that a tensor operation takes
-    syncs: list[Sync] = field(default_factory=list)
+    syncs: dict[tuple[ast.expr, str, Obj | None], Sync] = field(default_factory=dict)
+    trains: dict[ast.AST, bool] = field(default_factory=dict)  # loops: do they hold `backward()` and `step()`?
+    trains_within: dict[ast.AST, bool] = field(default_factory=dict)  # does a loop in them?
+    changed: dict[ast.AST, tuple[set[str], set[str]]] = field(default_factory=dict)  # by loops
+    homes: dict[Obj, str] = field(default_factory=dict)  # where what operations made lies
     widened: list[tuple[Place, int, WidenedMove]] = field(default_factory=list)  # wide copies under a name, moved
     round_trips: list[tuple[tuple[Place, ...], int, RoundTrip]] = field(default_factory=list)
     saved: set[str] = field(default_factory=set)  # where `torch.save` has put something, as text

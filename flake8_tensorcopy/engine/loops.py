@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.devices import Looped, Sync
@@ -81,9 +80,29 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
             pending.extend(ast.iter_child_nodes(one))
 
 
-@cache
-def _trains(loop: ast.AST) -> bool:
+def _own(stmt: ast.stmt) -> list[ast.AST]:
+    """What a statement evaluates itself, the statements in it left out."""
+    match stmt:
+        case ast.If() | ast.While():
+            return [stmt.test]
+        case ast.For() | ast.AsyncFor():
+            return [stmt.iter]
+        case ast.With() | ast.AsyncWith():
+            return [item.context_expr for item in stmt.items]
+        case ast.Try() | ast.Match() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return []
+    return [stmt]
+
+
+def _trains(run: Run, loop: ast.AST) -> bool:
     """Whether a loop holds both `backward()` and an optimizer's `step()`."""
+    known = run.devices.trains.get(loop)
+    if known is None:
+        known = run.devices.trains[loop] = _backward_and_step(loop)
+    return known
+
+
+def _backward_and_step(loop: ast.AST) -> bool:
     backward = steps = False
     for node in _inside(loop):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -95,13 +114,20 @@ def _trains(loop: ast.AST) -> bool:
     return backward and steps
 
 
-def training_loop(around: Around) -> ast.AST | None:
-    """The innermost loop around that trains: the one whose passes are the steps."""
+def training_loop(run: Run, around: Around) -> ast.AST | None:
+    """The innermost loop around that trains, if it holds no other such loop: its passes are the steps."""
     for node in reversed(around):
-        if isinstance(node, _LOOPS) and _trains(node):
-            nested = any(isinstance(one, _LOOPS) and _trains(one) for one in _inside(node))
-            return None if nested else node
+        if isinstance(node, _LOOPS) and _trains(run, node):
+            return None if _trains_within(run, node) else node
     return None
+
+
+def _trains_within(run: Run, loop: ast.AST) -> bool:
+    known = run.devices.trains_within.get(loop)
+    if known is None:
+        known = any(isinstance(one, _LOOPS) and _trains(run, one) for one in _inside(loop))
+        run.devices.trains_within[loop] = known
+    return known
 
 
 # ----- waits
@@ -112,11 +138,11 @@ def note_sync(run: Run, site: ast.AST, how: str, value: Value | None = None) -> 
     if not run.function.features & STEPS or run.stmt is None or not isinstance(site, ast.expr):
         return
     if value is None:
-        run.devices.syncs.append(Sync(site, run.stmt, how, run.short(site), None))
+        run.devices.syncs[site, how, None] = Sync(site, run.stmt, how, run.short(site), None)
         return
     for ref in value.refs:
         if ref.kind in ("tensor", "unknown") and not ref.obj.refuted and place_of(run, ref) != "cpu":
-            run.devices.syncs.append(Sync(site, run.stmt, how, run.short(site), ref.obj))
+            run.devices.syncs[site, how, ref.obj] = Sync(site, run.stmt, how, run.short(site), ref.obj)
 
 
 def indexed(run: Run, node: ast.Subscript, base: Value, result: Value) -> None:
@@ -173,8 +199,8 @@ def formatted(run: Run, node: ast.Call, name: str) -> None:
     if any("enabled" in str(arm.test).lower() or "debug" in str(arm.test).lower() for arm in run.now.arms):
         return
     inside = {one for item in node.args if isinstance(item, ast.JoinedStr) for one in ast.walk(item)}
-    for sync in [one for one in run.devices.syncs if one.site in inside and one.how == "item"]:
-        run.devices.syncs.append(sync._replace(how="debug"))
+    for sync in [one for one in run.devices.syncs.values() if one.site in inside and one.how == "item"]:
+        run.devices.syncs[sync.site, "debug", sync.obj] = sync._replace(how="debug")
 
 
 # ----- the end of a function
@@ -190,7 +216,7 @@ def finish_loops(run: Run) -> None:
     for moved in run.devices.looped.values():
         _invariant(run, moved, around)
     graph = _on_graph(run)
-    for sync in run.devices.syncs:
+    for sync in run.devices.syncs.values():
         _sync(run, sync, around, graph)
 
 
@@ -200,7 +226,7 @@ def _sync(run: Run, sync: Sync, around: dict[ast.stmt, Around], graph: tuple[set
     loop: ast.AST | None = None
     if sync.how not in ("builtin", "elements", "debug"):
         outer = around.get(sync.stmt, ())
-        loop = training_loop(outer)
+        loop = training_loop(run, outer)
         if loop is None or any(isinstance(node, _GUARDS) for node in outer[outer.index(loop) :]):
             return
         if _guarded_within(sync.stmt, sync.site):
@@ -212,7 +238,7 @@ def _sync(run: Run, sync: Sync, around: dict[ast.stmt, Around], graph: tuple[set
 
 def _guarded_within(stmt: ast.stmt, site: ast.AST) -> bool:
     """Whether an expression of a statement is evaluated in some passes only."""
-    for node in ast.walk(stmt.test if isinstance(stmt, (ast.If, ast.While)) else stmt):
+    for node in (one for top in _own(stmt) for one in ast.walk(top)):
         branches: list[ast.expr] = []
         if isinstance(node, ast.IfExp):
             branches = [node.body, node.orelse]
@@ -247,13 +273,18 @@ def _on_graph(run: Run) -> tuple[set[Obj], set[Obj]]:
     return found, given
 
 
-def _is_tensor(run: Run, obj: Obj, graph: tuple[set[Obj], set[Obj]], depth: int = 0) -> bool:
+def _is_tensor(run: Run, obj: Obj, graph: tuple[set[Obj], set[Obj]]) -> bool:
     """Whether it is a tensor, or what operations made of one; of what a loss was made of, an operation has to."""
-    if obj in graph[0] or (depth and obj in graph[1]) or run.evidence(obj, None) >= 2:
-        return True
-    if depth > 8 or obj.owner != "fresh" or obj.made in ("", "call") or obj.refuted:
-        return False
-    return any(_is_tensor(run, one, graph, depth + 1) for one in obj.operands if one.kind in ("tensor", "unknown"))
+    found, given = graph
+    pending, seen = [obj], set[Obj]()
+    while pending and len(seen) < 50:
+        one = pending.pop()
+        if one in found or (one is not obj and one in given) or run.evidence(one, None) >= 2:
+            return True
+        seen.add(one)
+        if one.owner == "fresh" and one.made not in ("", "call") and not one.refuted:
+            pending.extend(i for i in one.operands if i.kind in ("tensor", "unknown") and i not in seen)
+    return False
 
 
 # ----- moves
@@ -292,7 +323,7 @@ def _invariant(run: Run, moved: Looped, around: dict[ast.stmt, Around]) -> None:
 def _comprehension_around(stmt: ast.stmt, node: ast.Call) -> ast.AST | None:
     """The innermost comprehension that evaluates an expression for each of its items."""
     found: ast.AST | None = None
-    for one in ast.walk(stmt.test if isinstance(stmt, (ast.If, ast.While)) else stmt):
+    for one in (one for top in _own(stmt) for one in ast.walk(top)):
         if isinstance(one, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             once = set(ast.walk(one.generators[0].iter))
             if node not in once and any(inner is node for inner in ast.walk(one)):
@@ -311,18 +342,28 @@ def _unchanged(run: Run, receiver: ast.expr, node: ast.Call, ref: Ref, loop: ast
         return False
     given = {name for item in (*node.args, *(one.value for one in node.keywords)) for name in run.names_in(item)}
     names = {root.id, *given}
-    text = run.text(receiver)
-    for one in _inside(loop):
-        if isinstance(one, ast.Name) and one.id in names and not isinstance(one.ctx, ast.Load):
-            return False
-        if isinstance(one, ast.Attribute) and not isinstance(one.ctx, ast.Load) and run.text(one) == text:
-            return False
-        if isinstance(one, ast.Call) and run.names.qualify(one.func) is None and one is not node:
-            if any(run.text(item) == text for item in (*one.args, *(item.value for item in one.keywords))):
-                return False
+    changed, handed = _changed_by(run, loop)
+    if names & changed or run.text(receiver) in changed or run.text(receiver) in handed:
+        return False
     assert isinstance(loop, (ast.expr, ast.stmt))
     first, last = loop.lineno, loop.end_lineno or loop.lineno
     return not any(write.ref.obj is ref.obj and first <= getattr(write.node, "lineno", 0) <= last for write in run.log)
+
+
+def _changed_by(run: Run, loop: ast.AST) -> tuple[set[str], set[str]]:
+    """What a loop binds, and what it hands to functions that may write it; as text."""
+    known = run.devices.changed.get(loop)
+    if known is None:
+        bound: set[str] = set()
+        handed: set[str] = set()
+        for one in _inside(loop):
+            if isinstance(one, (ast.Name, ast.Attribute)) and not isinstance(one.ctx, ast.Load):
+                bound.add(run.text(one))
+            elif isinstance(one, ast.Call) and run.names.qualify(one.func) is None:
+                given = (*one.args, *(item.value for item in one.keywords))
+                handed.update(run.text(item) for item in given if isinstance(item, (ast.Name, ast.Attribute)))
+        known = run.devices.changed[loop] = (bound, handed)
+    return known
 
 
 def _kept_by_class(run: Run, receiver: ast.Attribute, root: ast.Name) -> bool:

@@ -168,8 +168,11 @@ def _home(run: Run, obj: Obj, depth: int) -> str:
             return _placed(run, node)
     if obj.copied is not None and len(obj.operands) <= 1:
         return place_of(run, obj.copied, depth + 1)
-    places = {_home(run, one, depth + 1) for one in obj.operands}
-    return places.pop() if len(places) == 1 else ""
+    known = run.devices.homes.get(obj)
+    if known is None:
+        places = {_home(run, one, depth + 1) for one in obj.operands}
+        known = run.devices.homes[obj] = places.pop() if len(places) == 1 else ""
+    return known
 
 
 def _placed(run: Run, node: ast.Call) -> str:
