@@ -279,7 +279,10 @@ def _is_tensor(run: Run, obj: Obj, graph: tuple[set[Obj], set[Obj]]) -> bool:
     pending, seen = [obj], set[Obj]()
     while pending and len(seen) < 50:
         one = pending.pop()
-        if one in found or (one is not obj and one in given) or run.evidence(one, None) >= 2:
+        known = run.devices.strengths.get(one)
+        if known is None:
+            known = run.devices.strengths[one] = run.evidence(one, None)
+        if one in found or (one is not obj and one in given) or known >= 2:
             return True
         seen.add(one)
         if one.owner == "fresh" and one.made not in ("", "call") and not one.refuted:

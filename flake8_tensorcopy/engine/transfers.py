@@ -50,6 +50,7 @@ NARROW = frozenset({"bool", "uint8", "int8", "int16", "float16", "bfloat16"})
 _DEVICE = re.compile(r"(^|_)(device|devices|dev|gpu|cuda)(_?id|_?idx|\d*)?($|_)|^(local_)?rank$", re.IGNORECASE)
 _WAITS = re.compile(r"sync|wait|barrier|flush|query|^join$|^result$|^block", re.IGNORECASE)
 _MAX_BACK = 12
+_MAX_FLIGHTS = 40
 
 # Methods that write without a look at what is there.
 _OVERWRITES = frozenset("copy_ zero_ fill_ set_ resize_ random_ uniform_ normal_".split())
@@ -245,7 +246,10 @@ def waits_by_name(name: str) -> bool:
 
 
 def _start(run: Run, node: ast.AST, flight: Flight) -> None:
-    run.now.flights = {**run.now.flights, node: flight}
+    known = run.now.flights
+    if len(known) >= _MAX_FLIGHTS:
+        known = dict(list(known.items())[-_MAX_FLIGHTS // 2 :])
+    run.now.flights = {**known, node: flight}
 
 
 def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, result: Value) -> None:
