@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.devices import Looped, Sync
 from flake8_tensorcopy.engine.facts import InvariantTransfer, StepSync
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import STEPS
+from flake8_tensorcopy.engine.source import STEPS, Function
 from flake8_tensorcopy.engine.transfers import place_of, round_trips, widened_moves
 from flake8_tensorcopy.engine.values import MAYBE, Obj, Ref, Value
 
@@ -98,13 +98,20 @@ def _trains(run: Run, loop: ast.AST) -> bool:
     """Whether a loop holds both `backward()` and an optimizer's `step()`."""
     known = run.devices.trains.get(loop)
     if known is None:
-        known = run.devices.trains[loop] = _backward_and_step(loop)
+        run.devices.trains[loop] = False  # of a function that calls itself
+        known = run.devices.trains[loop] = _backward_and_step(run, loop)
     return known
 
 
-def _backward_and_step(loop: ast.AST) -> bool:
+def _backward_and_step(run: Run, loop: ast.AST) -> bool:
     backward = steps = False
     for node in _inside(loop):
+        called = _function_called(run, node)
+        if called is not None and not any(
+            isinstance(one, _LOOPS) and _trains(run, one) for one in _inside(called.node)
+        ):
+            backward = backward or not called.calls.isdisjoint(("backward", "manual_backward"))
+            steps = steps or "step" in called.calls
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = node.func.attr
             backward = backward or name in ("backward", "manual_backward")
@@ -112,6 +119,16 @@ def _backward_and_step(loop: ast.AST) -> bool:
                 text = ast.unparse(node.func.value).lower()
                 steps = bool(_STEPS.search(text))
     return backward and steps
+
+
+def _function_called(run: Run, node: ast.AST) -> Function | None:
+    """The function or method of this file that a call names."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return run.module.survey.functions.get(name)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if run.function.cls is not None:
+            return run.module.method(run.function.cls, name)
+    return None
 
 
 def training_loop(run: Run, around: Around) -> ast.AST | None:
