@@ -76,6 +76,8 @@ def check(facts: list[LeafRebound], region: Region) -> Iterator[Finding]:
                 why = "torch refuses a plain tensor where a Parameter is registered"
             case "method":
                 why = "it was made as a leaf, and the next call finds no gradient on the new one"
+            case "marked":
+                why = f"it is no leaf: `requires_grad = True` raises on line {region.line(fact.expected or fact.site)}"
             case _:
                 why = f"`.grad` of the new one, read on line {region.line(fact.expected or fact.site)}, stays None"
         message = f"`{fact.target} = ..` replaces a leaf by a computed tensor: {why}"

@@ -77,6 +77,10 @@ NOT_ENOUGH = {
     "clone without detach": ("CloneDetach", "def f(x):\n    return x.clone() + 1"),
     "no move": ("HostScalar", "def f(x):\n    print(x.sum())\n    return x.item()"),
     "no pointer": ("PointerTest", "def f(x, y):\n    assert x is not y"),
+    "no call of a writer": ("MutatedArgument", "def f(x):\n    x.add_(1)\n    return x"),
+    "default without a write": ("SharedDefault", "def f(x, y=torch.ones(3)):\n    return x + y"),
+    "write without a default": ("SharedDefault", "def f(x, y=3):\n    x.add_(y)\n    return x"),
+    "nothing handed out": ("HandedOut", "def f(x):\n    x.add_(1)\n    return x + 1"),
     "loop variable only read": ("DeadRebinding", "def f(xs):\n    for x in xs:\n        y = x + 1\n    return y"),
 }
 ENOUGH = {
@@ -87,6 +91,12 @@ ENOUGH = {
     "clone and detach": ("CloneDetach", "def f(x):\n    return x.clone().detach()"),
     "move": ("HostScalar", "def f(x):\n    return x.sum().cpu().item()"),
     "pointer": ("PointerTest", "def f(x, y):\n    assert x.data_ptr() != y.data_ptr()"),
+    "default and write": ("SharedDefault", "def f(x, y=torch.ones(3)):\n    y += x\n    return y"),
+    "stored and written": (
+        "HandedOut",
+        "def f(x, n):\n    a = []\n    for _ in n:\n        x += 1\n        a.append(x)",
+    ),
+    "hook": ("HandedOut", "def f(m, g):\n    m[0].register_forward_hook(g)"),
     "loop variable rebound": ("DeadRebinding", "def f(xs):\n    for x in xs:\n        x = x + 1"),
 }
 

@@ -4,37 +4,72 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from flake8_tensorcopy.engine.facts import Fact
+from flake8_tensorcopy.engine import aliases, generators, snapshots
+from flake8_tensorcopy.engine.classes import holds_tensors
+from flake8_tensorcopy.engine.defaults import class_tensors
+from flake8_tensorcopy.engine.facts import Fact, HandedOut, MutatedArgument
+from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
+from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.mutated import function_at, mutated_items
+from flake8_tensorcopy.engine.registration import unregistered
+from flake8_tensorcopy.engine.repeated import repeats_on_self
+from flake8_tensorcopy.engine.replicas import lost_on_replicas
+from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.source import (
     ASYNC,
     ATTR_STORE,
+    BACKWARD,
+    CALLS_WRITER,
     CLONE,
     CUDA,
     DATA_PTR,
+    DEFAULT,
     DETACH,
     DROPPED,
     EXPAND,
     GRAD,
+    HANDS_OUT,
+    HOOK,
     HOST,
+    INDEX_ADD,
+    INFERENCE,
     INPLACE_MODULE,
+    KEPT,
+    KEPT_ITEMS,
+    LEAF,
     LEGACY,
+    LOADS_STATE,
     LOOP_REBIND,
     LOST,
     MAX_DEPTH,
+    MODULE_ALIAS,
+    OPTIMIZER,
+    PARAMETERS,
+    PLACED,
+    RATIO,
+    REBUILT,
+    REPEAT,
     REPLACED,
+    REQUIRES_GRAD,
+    SELF_COPY,
     SHARE,
     STATE_DICT,
     STEPS,
+    STORAGE,
     SWAP,
+    TO_ARRAY,
+    UNWRAP,
+    WRAP,
     WRITE,
     Class,
     Function,
     survey,
 )
+from flake8_tensorcopy.engine.trained import untrained_parts
 
 # What a function must hold, all of it, for a kind of fact to be possible there.
 _TRIGGERS: dict[str, tuple[int, ...]] = {
@@ -44,7 +79,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "AccumulatedItem": (WRITE | SHARE,),
     "ReboundData": (ATTR_STORE | DETACH,),
     "PointerTest": (DATA_PTR,),
-    "StaleSnapshot": (STATE_DICT,),
+    "StaleSnapshot": (STATE_DICT, KEPT_ITEMS | PARAMETERS),
     "LostWrite": (LOST, STATE_DICT | WRITE),
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),
@@ -52,6 +87,44 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "OverlappingWrite": (WRITE | EXPAND,),
     "HostScalar": (HOST,),
     "CloneDetach": (CLONE | DETACH,),
+    "MutatedItem": (),
+    "MutatedArgument": (CALLS_WRITER,),
+    "HandedOut": (WRITE | SHARE, HOOK),
+    "SharedDefault": (WRITE | DEFAULT,),
+    "Exhausted": (KEPT_ITEMS,),
+    "LostUpdate": (INDEX_ADD,),
+    "ModuleAlias": (MODULE_ALIAS,),
+    "StaleGradient": (GRAD | SHARE,),
+    "GradientWrite": (GRAD | WRITE,),
+    "SharedOptimizerState": (STATE_DICT | LOADS_STATE,),
+    "RepeatedReference": (REPEAT,),
+    "WrappedTensor": (WRAP,),
+    "SelfCopy": (SELF_COPY,),
+    "AliasedOut": (SELF_COPY,),
+    "KeptStorage": (STORAGE,),
+    "UnlinkedArray": (STORAGE,),
+    "ReadOnlyWrite": (STORAGE | WRITE,),
+    "LeafWrite": (WRITE,),
+    "SavedWrite": (WRITE,),
+    "BypassedWrite": (WRITE | DETACH,),
+    "ForbiddenWrite": (WRITE,),
+    "MarkedNonLeaf": (REQUIRES_GRAD,),
+    "GradToArray": (TO_ARRAY,),
+    "InferenceUse": (INFERENCE,),
+    "GraphRetained": (BACKWARD, KEPT),
+    "RecurrentState": (BACKWARD, KEPT),
+    "GraphCut": (REBUILT | BACKWARD, REBUILT | KEPT),
+    "GradientNotCleared": (BACKWARD | GRAD,),
+    "SteppedBefore": (BACKWARD,),
+    "UntrainedPart": (BACKWARD,),
+    "SelfRatio": (RATIO,),
+    "CopiedGraph": (CLONE,),
+    "MovedParameter": (UNWRAP,),
+    "RewrappedParameter": (UNWRAP,),
+    "UnregisteredItems": (),
+    "ReplicaState": (),
+    "ReplacedParameter": (OPTIMIZER | PLACED,),
+    "MovedLeaf": (LEAF | GRAD, LEAF | OPTIMIZER),
     "UnwaitedRead": (ASYNC,),
     "OverwrittenSource": (ASYNC | WRITE,),
     "PinnedMove": (ASYNC,),
@@ -73,7 +146,35 @@ class Judge(NamedTuple):
     facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
 
 
-_JUDGES: tuple[Judge, ...] = ()
+_JUDGES: tuple[Judge, ...] = (
+    Judge(frozenset({"MutatedItem"}), (WRITE, CALLS_WRITER), mutated_items),
+    Judge(frozenset({"HandedOut"}), (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT), returned_buffers),
+    Judge(frozenset({"SharedDefault"}), (WRITE,), class_tensors),
+    Judge(frozenset({"ModuleAlias"}), (MODULE_ALIAS,), aliases.aliases_on_self),
+    Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
+    Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
+    Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
+    Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self),
+    Judge(frozenset({"UntrainedPart"}), (BACKWARD,), untrained_parts),
+    Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered),
+    Judge(frozenset({"ReplicaState"}), (ATTR_STORE, WRITE), lost_on_replicas),
+)
+
+
+class Closing(NamedTuple):
+    """What is found by looking at all the runs of a file together."""
+
+    kinds: frozenset[str]
+    facts: Callable[[Module], Iterable[tuple[Function, Fact]]]
+
+
+_CLOSINGS: tuple[Closing, ...] = (
+    Closing(frozenset({"HandedOut"}), written_by_callers),
+    Closing(frozenset({"HandedOut"}), kept_by_hooks),
+)
+
+# Kinds whose site may stand in another function than the one whose run finds them.
+_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut"})
 
 
 @dataclass(slots=True)
@@ -123,22 +224,51 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
                 for function, fact in judge.facts(module, cls):
                     if type(fact).__name__ in kinds:
                         regions.setdefault(function, []).append(fact)
+    for closing in _CLOSINGS:
+        if not kinds.isdisjoint(closing.kinds):
+            for function, fact in closing.facts(module):
+                regions.setdefault(function, []).append(fact)
+    _bring_home(module, regions)
     for function in found.all:
-        facts = regions.get(function)
+        settled = (known_by_calls(module, function, fact) for fact in regions.get(function, ()))
+        facts = [fact for fact in settled if fact is not None]
         if facts:
             facts.sort(key=lambda fact: (fact.site.lineno, fact.site.col_offset))  # type: ignore[attr-defined]
             result.regions.append(RegionFacts(function.node, facts))
     return result
 
 
+def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
+    """Put each fact to the function in which its site stands, once, however many callers show it."""
+    moved: dict[tuple[str, ast.AST], tuple[Function, Fact]] = {}
+    for function, facts in regions.items():
+        for fact in [fact for fact in facts if type(fact).__name__ in _ELSEWHERE]:
+            facts.remove(fact)
+            if isinstance(fact, MutatedArgument) and fact.site in module.proven:
+                fact = replace(fact, evidence=3)
+            elif isinstance(fact, HandedOut) and fact.evidence < 3 and fact.site in module.asked:
+                fact = replace(fact, evidence=max(fact.evidence, holds_tensors(module, *module.asked[fact.site])))
+            mark = (type(fact).__name__, fact.site)
+            known = moved.get(mark)
+            if known is None or _says_more(fact, known[1]):
+                moved[mark] = (function_at(module, fact.site) or function, fact)
+    for function, fact in moved.values():
+        regions.setdefault(function, []).append(fact)
+
+
+def _says_more(fact: Fact, known: Fact) -> bool:
+    """Of two reasons for one report, what a loop shows is the surer one."""
+    return isinstance(fact, HandedOut) and isinstance(known, HandedOut) and fact.reason == "loop" != known.reason
+
+
 def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
-    """What `__init__` adds to the methods: an expanded buffer, modules that work in place."""
+    """What `__init__` adds to the methods: an expanded buffer, a leaf, an optimizer, modules that work in place."""
     added: dict[Class, int] = {}
     for cls in classes.values():
         init: Function | None = cls.methods.get("__init__")
         features = 0
         if init is not None:
-            features = init.features & EXPAND
+            features = init.features & (EXPAND | LEAF | OPTIMIZER)
             if init.features & INPLACE_MODULE:
                 features |= WRITE | SHARE
         added[cls] = features

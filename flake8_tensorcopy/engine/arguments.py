@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.evaluate import element_of, evaluate
+from flake8_tensorcopy.engine.linked import operand
+from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import Obj, Value
 
@@ -38,6 +40,8 @@ class Args:
                 run.use_deep(value, keyword.value, "argument")
             else:
                 self.keywords[keyword.arg] = (keyword.value, value)
+        if run.function.cls is not None and run.function.cls.holders:
+            passed(run, node, self)
 
     def use(self, run: Run, role: str = "argument", deep: bool = True) -> None:
         """Every argument is read."""
@@ -56,7 +60,7 @@ class Args:
 
     def objs(self) -> tuple[Obj, ...]:
         """What the arguments refer to."""
-        return tuple(ref.obj for _, value in self.all() for ref in value.refs)
+        return tuple(operand(ref) for _, value in self.all() for ref in value.refs)
 
     def flag(self, name: str, position: int = -1) -> bool:
         """Whether a boolean argument is written as True."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.cuts import made_leaf
+from flake8_tensorcopy.engine.duplicates import indexed_update
 from flake8_tensorcopy.engine.evaluate import (
     arithmetic,
     array_like,
@@ -24,12 +26,24 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.gradients import clear
+from flake8_tensorcopy.engine.graph import made_in_inference_mode, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
+from flake8_tensorcopy.engine.leaves import marked, unmarked
+from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
+from flake8_tensorcopy.engine.recurrent import kept
+from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
+from flake8_tensorcopy.engine.replaced import stored
+from flake8_tensorcopy.engine.retained import assigned, augmented
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import record_in_place
+from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
+from flake8_tensorcopy.engine.trained import moved_by
+from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -117,6 +131,7 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
 
 def assign(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
     """Bind a target of an assignment."""
+    assigned(run, target, value, source)
     match target:
         case ast.Name():
             _assign_name(run, target, value, source)
@@ -124,7 +139,9 @@ def assign(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
             _store_attribute(run, target, value, source)
         case ast.Subscript():
             run.use(value, source, "store")
-            _store_subscript(run, target, value, source, evaluate(run, target.value))
+            base = evaluate(run, target.value)
+            run.operands = (target, [(source, value)])
+            _store_subscript(run, target, value, source, base)
         case ast.Tuple() | ast.List():
             _unpack(run, target, value, source)
         case ast.Starred():
@@ -157,6 +174,7 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
             run.logged[place] = set()
             run.moves[place] = (move, ref)
     run.now.bind(target.id, held)
+    made_in_inference_mode(run, value)
     leaf_candidate(run, place, value, source, target.id, before)
     note_rebinding(run, target.id, before, held, place, source)
 
@@ -175,28 +193,58 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         _rebind_data(run, target, base, value, source)
         return
     if target.attr == "requires_grad":
-        for ref in base.refs:
-            ref.obj.leaf, ref.obj.graph = True, bool(source.value) if isinstance(source, ast.Constant) else None
+        for ref in base.refs if isinstance(source, ast.Constant) and source.value is True else ():
+            made_leaf(run, run.stmt or target, ref, run.short(target.value))
+        if isinstance(source, ast.Constant) and source.value:
+            begins(run, target, base)
+        else:
+            handed(run, base)  # frozen: nobody wants it trained
+        set_requires_grad(run, target, base, source)
         return
     for ref in base.refs:
         obj = ref.obj
         if obj.kind == "tensor" and target.attr != "grad":
             continue
+        if target.attr == "grad" and value.kind == "none" and not value.refs:
+            run.rebinds.append((obj, ".grad"))
+            clear(run, obj)
+            continue
         key = "." + target.attr
+        sink(run, value, target, kept=True)
         run.rebinds.append((obj, key))
         before = run.field(obj, key)
         run.use(value, source, "store")
         name = f"{obj.key or run.short(target.value)}.{target.attr}"
         place = Place(name, run.stmt, root=obj.key, origin="attribute", loop=run.loop)
         held = run.bound(value, place, source)
+        run.hand_out(value, run.stmt or target, "attribute", obj)
+        reaches(run, obj, name, value, run.stmt or target)
+        stored(run, obj, before, value, run.stmt or target, name)
+        holds(run, obj, key, value, run.stmt or target, source)
         run.now.set_field(obj, key, held)
         _kept_for_later(run, target, held, name)
+        kept(run, target, before, value)
         for item in held.refs:
             if not item.obj.key:
                 item.obj.key = name
+            for inside in run.now.fields(item.obj).values() if item.obj.made == "parameters" else ():
+                for one in inside.refs:
+                    if one.place is not None:
+                        one.place.root = name
         leaf_rebound(run, target, obj, before, value, source, name)
     if not base.refs:
         run.use(value, source, "store")
+
+
+def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.expr) -> None:
+    """`x.requires_grad = True`: x is a leaf that the graph begins at; False: it is none, and no module's parameter
+    of that kind trains."""
+    known = source.value if isinstance(source, ast.Constant) else None
+    if known:
+        marked(run, target, base, run.short(target.value), attribute=True)
+        return
+    for ref in base.refs:
+        unmarked(run, ref, certain=known is not None)
 
 
 def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) -> None:
@@ -238,6 +286,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
     """`a.data = b.data` shares, `x[..].data = v` is lost, `p.data = new` moves the parameter."""
     temp = base.obj
     run.use(value, source, "store")
+    moved_by(run, target, (value,), base.refs)
     if temp is not None and base.refs[0].chain and not any(ref.place is None for ref in base.refs):
         link = base.refs[0].chain[-1]
         if link.node is target.value and link.kind in (VIEW, UNSURE) and isinstance(target.value, ast.Subscript):
@@ -262,7 +311,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
         and any(link.kind == DETACH for link in ref.chain)
     ]
-    if shared and temp is not None and shared[0].obj is not temp:
+    if shared and temp is not None and shared[0].obj not in (temp, temp.parent):
         run.fact(
             ReboundData(
                 site=run.stmt or target,
@@ -303,12 +352,16 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
     kind = index_kind(run, target.slice)
     if array_like(target.slice):
         run.note(base, 1)
+    if isinstance(target.value, ast.Attribute) and target.value.attr in OWN_CONTAINERS:
+        handed(run, value)
     for ref in base.refs:
         obj = ref.obj
+        stored(run, obj, None, value, run.stmt or target, run.text(target))
         if obj.kind in ("dict", "list", "tuple", "instance") or kind == "key":
             run.note_container(obj, target.slice)
             weak = not isinstance(target.slice, ast.Constant)
             _edit_snapshot(run, target, ref, value)
+            run.slot_stores.add(obj)
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
             if weak and "[*]" in run.now.fields(obj):
                 store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)
@@ -316,14 +369,18 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             continue
         _, complete = index_text(run, target.slice)
         known = not complete and kind not in ("advanced", "unknown")
+        if kind != "basic":
+            indexed_by_itself(run, target, base, value, source, "=")
         literal = literal_list(run.text(target.slice))
         chosen = kind == "advanced" and isinstance(target.slice, (ast.List, ast.ListComp)) and not literal
         key = (target, "chosen") if chosen else index_part(run, target.slice) if known or literal else None
         link = Link(VIEW, "[]", target, key=key)
         if obj.kind == "unknown":
             run.now.forget(obj)
+            run.hand_out(value, run.stmt or target, "store", obj)
         one = Value((ref,))
         write_to(run, target, one, "[...] =", "subscript", run.short(target.value), whole=base, part=link)
+        written_from(run, (ref,), [value])
         if ref.place is None:
             lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
 
@@ -415,11 +472,14 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
 
 
 def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
-    value = evaluate(run, node.value)
+    value = run.augmented = evaluate(run, node.value)
+    augmented(run, node, value)
+    moved_by(run, node, (value,))
     role = "difference" if isinstance(node.op, ast.Sub) else "operand"
     run.use(value, node.value, role)
     op = operator(node.op) + "="
     target = node.target
+    run.operands = (node, [(node.value, value)])
     if isinstance(target, ast.Name):
         before = run.now.env.get(target.id)
         if before is None:
@@ -447,8 +507,14 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 held = run.now.fields(ref.obj).get(item_key(run, target, kind))
                 if held is None:
                     held = run.field(ref.obj, item_key(run, target, kind))
+                if not held.refs and held.kind == "number" and value.refs:
+                    made = arithmetic(run, node, operator(node.op), held, value)
+                    store_item(run, ref.obj, item_key(run, target, kind), made, node.value, weak=False, site=node)
+                    continue
                 _augmented_write(run, node, held, op, run.text(target))
                 continue
+            if kind != "basic":
+                indexed_by_itself(run, target, base, value, node.value, op)
             _, complete = index_text(run, target.slice)
             known = not complete and kind not in ("advanced", "unknown")
             link = Link(VIEW, "[]", target, key=index_part(run, target.slice) if known else None)
@@ -456,8 +522,10 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 held = run.field(ref.obj, item_key(run, target, kind))
                 _augmented_write(run, node, held, op, run.text(target))
             write_to(run, node, Value((ref,)), op, "augmented", run.text(target), whole=base, part=link)
+            written_from(run, (ref,), [value])
             if ref.place is None:
                 lost_write(run, node, Value((ref,)), op)
+        indexed_update(run, node, target, op, node.value, base)
         return
     if isinstance(target, ast.Attribute):
         base = evaluate(run, target.value)
@@ -473,6 +541,18 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
             held = run.field(ref.obj, "." + target.attr)
             if held.refs:
                 _augmented_write(run, node, held, op, run.text(target))
+            elif held.kind == "number" and value.refs:
+                made = arithmetic(run, node, operator(node.op), held, value)
+                place = Place(run.text(target), node, root=ref.obj.key, origin="attribute", loop=run.loop)
+                run.now.set_field(ref.obj, "." + target.attr, run.bound(made, place, node))
+
+
+def record_augmented(run: Run, node: ast.AugAssign, refs: tuple[Ref, ...], op: str) -> None:
+    """`x *= w`: what x depends on from here on, and what is kept."""
+    value = run.augmented
+    written_from(run, refs, [value])
+    short = {"*=": "mul_", "/=": "div_"}.get(op, op)
+    record_in_place(run, node, None, short, refs, [value])
 
 
 def _load(target: ast.Name) -> ast.Name:
@@ -484,7 +564,10 @@ def _augmented_write(run: Run, node: ast.AugAssign, value: Value, op: str, targe
     objs = [ref for ref in value.refs if ref.obj.kind in ("tensor", "array", "unknown")]
     if objs:
         write_to(run, node, Value(tuple(objs)), op, "augmented", target)
+        record_augmented(run, node, tuple(objs), op)
     for ref in value.refs:
+        if ref.obj.kind == "module":
+            handed(run, evaluate(run, node.value))
         if ref.obj.kind == "list":
             added = evaluate(run, node.value)
             store_item(run, ref.obj, "[*]", element_of(run, node.value, added), node.value, weak=True, site=node)

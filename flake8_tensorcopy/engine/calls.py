@@ -6,8 +6,12 @@ import ast
 import sys
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.aliases import module_used
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.containers import container_method
+from flake8_tensorcopy.engine.backward import backward_through, carried_back, note_call
+from flake8_tensorcopy.engine.containers import container_method, shallow_copy
+from flake8_tensorcopy.engine.copied_graph import called, called_inside
+from flake8_tensorcopy.engine.cuts import constructed
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     evaluate,
@@ -24,6 +28,11 @@ from flake8_tensorcopy.engine.functions import (
     einops_call,
     numpy_call,
 )
+from flake8_tensorcopy.engine.generators import spent_by_call, spent_by_function
+from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_grad
+from flake8_tensorcopy.engine.graph import made_in_inference_mode, note_arguments
+from flake8_tensorcopy.engine.hooks import register_hook
+from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader
 from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
 from flake8_tensorcopy.engine.modules import (
@@ -35,11 +44,20 @@ from flake8_tensorcopy.engine.modules import (
     step,
     trains,
 )
+from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.premises import met
+from flake8_tensorcopy.engine.registration import passed
+from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
+from flake8_tensorcopy.engine.replaced import by_call, extended
+from flake8_tensorcopy.engine.replicas import replicated
+from flake8_tensorcopy.engine.retained import added_by_callee
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
 from flake8_tensorcopy.engine.source import Class, Function
-from flake8_tensorcopy.engine.summaries import apply_summary, summary_of
-from flake8_tensorcopy.engine.transfers import after_method, called, factory_moves, wait, waits_by_name
+from flake8_tensorcopy.engine.storages import saved
+from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
+from flake8_tensorcopy.engine.transfers import after_method, factory_moves, left_in_flight, wait, waits_by_name
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NUMBER,
@@ -91,6 +109,9 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
     """A call of which nothing is known: its arguments are read; what it returns may be anything."""
     role = "difference" if library.compares(name) else "argument"
     args.use(run, role)
+    qualified = is_imported(run, node.func) or name
+    spent_by_call(run, qualified, args)
+    clipped(run, node, qualified)
     pointer_assertion(run, node, name, args)
     trains(run, node, name, args, None)
     if waits_by_name(name):
@@ -118,11 +139,11 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     special = SPECIAL.get(name)
     args = Args(run, node)
     if special is not None:
-        result = special(run, node, args)
+        result = constructed(run, node, name, args, special(run, node, args))
         made_somewhere(run, node, args)
         return result
     if name.startswith("torch."):
-        return _torch_call(run, node, name, args)
+        return constructed(run, node, name, args, _torch_call(run, node, name, args))
     if name.startswith("numpy."):
         return numpy_call(run, node, name, args)
     if name in library.EINOPS:
@@ -148,6 +169,10 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         if name == "torch.nonzero":
             note_sync(run, node, "nonzero", args.values[0] if args.values else None)
         return result
+    if name == "torch.save":
+        saved(run, node, args)
+    if run.repeats and name.startswith("torch.nn."):
+        held_by_module(run, node)
     short = name.rsplit(".", 1)[-1]
     if name == "torch.save":
         run.devices.saved.update(run.text(given) for given in args.nodes[1:2])
@@ -162,22 +187,30 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name.startswith("torch.nn.init.") and short.endswith("_") and args.values:
         target = args.values[0]
         run.note(target, 2)
-        write_to(run, node, target, short, "function", run.short(args.nodes[0]))
+        write_to(run, node, target, short, "function", run.short(args.nodes[0]), recorded=False)
         run.written_here.append((node, target, short))
         return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
     if name.startswith("torch.optim.lr_scheduler."):
         return fresh(run, node, "instance", name)
     if name.startswith("torch.optim.") and short[:1].isupper():
+        spent_by_call(run, name, args)
         return make_optimizer(run, node, name, args)
     if name in ("torch.nn.ModuleList", "torch.nn.ParameterList") and args.values:
         value = args.values[0]
         if value.obj is not None and value.obj.kind == "list":
+            if value.obj.made == "generator":
+                run.use_iterated(value, args.nodes[0])
+                value = shallow_copy(run, node, value, name)
+            if value.obj is not None:
+                run.module.registered.add(value.obj)
             return value
         return fresh(run, node, "list", name)
     if name == "torch.nn.Sequential":
         return make_sequential(run, node, args)
     if name.startswith("torch.nn.") and short[:1].isupper() and not name.startswith("torch.nn.utils."):
         args.use(run)
+        if short == "DataParallel":
+            replicated(run, node, args)
         made = Obj("module", "fresh", node, made=name, cls=name)
         if op is not None and op.inplace_flag and args.flag("inplace", op.inplace_position):
             made.data = "inplace"
@@ -203,10 +236,17 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
                 run.use_logged(value, shown)
             return STRING if base.kind == "str" else NUMBER
         base = Value((Ref(Obj("unknown", "unknown", func.value)),))
+    if name == "fromkeys" and isinstance(func.value, ast.Name) and func.value.id in ("dict", "OrderedDict"):
+        return from_keys(run, node, args)
     run.method_calls[node] = (base, name)
     run.devices.source = args.values[0] if args.values else None
-    if name == "backward":
+    if name in ("backward", "manual_backward") and not backward_through(run, node, name, func, args):
         backward(run, node, base, args)
+    elif name == "register_forward_hook":
+        register_hook(run, node, base, args)
+    elif name == "zero_grad":
+        zero_grad(run, node, args)
+        run.trail.zeroed.append(base)
     result: Value | None = None
     for ref in base.refs:
         one = _method_of_ref(run, node, ref, name, args, func)
@@ -240,6 +280,8 @@ def _super_call(run: Run, node: ast.Call, args: Args, name: str) -> Value:
 def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, func: ast.Attribute) -> Value:
     obj = ref.obj
     one = Value((ref,))
+    if obj.kind in ("module", "unknown") and name not in library.MODULE_SELF:
+        module_used(run, ref, node, called=name not in library.MODULE_METHODS)
     if isinstance(obj.data, Class) and obj.kind in ("module", "instance", "class"):
         method = run.module.method(obj.data, name)
         if method is not None:
@@ -255,16 +297,27 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             return call_evaluated(run, node, stored, args, func)
     if ref.kind == "module" and name in ("__call__", "forward"):
         return call_evaluated(run, node, one, args, func)
+    if name in ("state_dict", "load_state_dict") and is_optimizer(obj):
+        args.use(run)
+        state = optimizer_method(run, node, ref, name, args.values)
+        if state is not None or obj.kind == "optimizer":
+            return state or UNKNOWN
     if ref.kind == "module" or (ref.kind in ("unknown", "instance") and name in library.MODULE_METHODS):
         known = module_method(run, node, one, name, args)
         if known is not None:
             return known
     if obj.kind == "optimizer" or (name == "step" and library.says_optimizer(run.text(func.value))):
         args.use(run)
+        if name == "add_param_group":
+            extended(run, obj)
         if name == "step":
             step(run, node, one, run.short(func.value))
         return UNKNOWN
     if name == "step" and obj.kind in ("unknown", "instance"):
+        if obj in run.zeroed:
+            step(run, node, one, run.short(func.value))
+        else:
+            stepped(run, obj, node)
         for _, value in args.all():
             if value.obj is not None and value.obj.kind == "optimizer":
                 step(run, node, value, run.short(func.value))
@@ -284,6 +337,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         if held is not None and held.obj is not None and held.obj.kind in ("module", "function"):
             return call_evaluated(run, node, held, args, func)
     if obj.kind in ("instance", "module", "unknown"):
+        passed(run, node, args, receiver=True)
         role = "difference" if library.compares(name) else "argument"
         pointer_assertion(run, node, name, args)
         logged = library.logs(run.text(func))
@@ -312,6 +366,7 @@ def call_evaluated(run: Run, node: ast.Call, value: Value, args: Args, func: ast
     result: Value | None = None
     for ref in value.refs:
         one = _call_ref(run, node, ref, args, func)
+        note_call(run, node, ref.obj, args, one)
         result = one if result is None else join_values(result, one)
     if result is None:
         return unknown_call(run, node, args)
@@ -320,6 +375,9 @@ def call_evaluated(run: Run, node: ast.Call, value: Value, args: Args, func: ast
 
 def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) -> Value:
     obj = ref.obj
+    if obj.kind in ("module", "unknown"):
+        module_used(run, ref, node, called=True)
+        called(run, node, obj)
     if obj.kind == "module":
         run.modules[obj] = None
         if isinstance(obj.data, Class):
@@ -340,7 +398,10 @@ def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) ->
     if obj.kind == "unknown":
         obj.refuted = True
         run.modules[obj] = None
-    return unknown_call(run, node, args, run.text(func).rsplit(".", 1)[-1])
+    result = unknown_call(run, node, args, run.text(func).rsplit(".", 1)[-1])
+    for made in result.refs:
+        made.obj.operands = (obj, *made.obj.operands)
+    return result
 
 
 def local_call(run: Run, node: ast.Call, function: Function) -> Value:
@@ -360,13 +421,39 @@ def _call_function(
             for ref in value.refs:
                 if ref.obj.kind in ("dict", "list", "instance", "module"):
                     may_change(run, ref.obj)
-        operands = tuple(ref.obj for value in values for ref in value.refs)
+        operands = tuple(operand(ref) for value in values for ref in value.refs)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
+    run.called[node] = done
+    given = given_to(done, values, args)
+    note_arguments(run, function, done, values, args)
+    backward_in_call(run, node, done, given)
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)
-    called(run, node, done, result)
+    made_in_inference_mode(run, result, done)
+    items_given(run, node, done, values, args.keywords)
+    spent_by_function(run, node, done, values, args)
+    optimizers_of_call(run, node, done, given)
+    if done.yields and not done.returned:
+        result = Value((Ref(Obj("iter", "fresh", node, made="generator")),))
+    if done.premises and not args.spread:
+        met(run, done, values, args.keywords)
+    if not args.spread:
+        carried_back(run, node, done, values, result)
+        added_by_callee(run, node, done, values)
+    by_call(run, node, done, values)
+    called_inside(run, node, done, values)
+    left_in_flight(run, node, done, result)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result
+
+
+def given_to(done: Run, values: list[Value], args: Args) -> dict[int, Value]:
+    """What each parameter of a function gets, by its position."""
+    given = dict(enumerate(values[:1] if args.spread else values))
+    for position, param in enumerate(done.params):
+        if param.key in args.keywords:
+            given[position] = args.keywords[param.key][1]
+    return given
 
 
 def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
@@ -377,9 +464,19 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
     init = run.module.method(cls, "__init__")
     done = run.module.run_of(init) if init is not None and not init.wrapped else None
     if done is not None and not args.spread:
+        hooks_of(run, node, summary_of(done), dict(enumerate(args.values, 1)))
         for name, given, value in attributes_given(done, args):
             attribute_from_call(run, node, made, name, value, given)
+            run.module.given.setdefault((cls, name), []).append(_held_kind(run, value))
     return Value((Ref(made),))
+
+
+def _held_kind(run: Run, value: Value) -> str:
+    """The kind of a value, or of the items of a list."""
+    kinds = {ref.kind for ref in value.refs}
+    if kinds == {"list"}:
+        kinds = {ref.kind for one in value.refs for held in run.now.fields(one.obj).values() for ref in held.refs}
+    return kinds.pop() if len(kinds) == 1 else "unknown"
 
 
 def attributes_given(init: Run, args: Args) -> list[tuple[str, ast.expr, Value]]:

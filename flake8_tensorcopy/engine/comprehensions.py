@@ -8,7 +8,10 @@ from flake8_tensorcopy.engine.assign import bind_target
 from flake8_tensorcopy.engine.evaluate import container, element_of, evaluate
 from flake8_tensorcopy.engine.items import all_rows, differs, each_objects, exact_items
 from flake8_tensorcopy.engine.loops import elements
+from flake8_tensorcopy.engine.parameters import wrapped_in_each_pass
+from flake8_tensorcopy.engine.repeated import comprehended
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.snapshots import hold_parameters
 from flake8_tensorcopy.engine.values import Value
 
 MAX_UNROLLED = 4  # items of a list that a comprehension is run for one by one
@@ -16,6 +19,7 @@ MAX_UNROLLED = 4  # items of a list that a comprehension is run for one by one
 
 def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
     state = run.now
+    wraps = len(run.wraps)
     saved = dict(state.env)
     versions = dict(state.version)
     first = evaluate(run, node.generators[0].iter)
@@ -37,11 +41,14 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
     if isinstance(node, ast.DictComp):
         run.use(evaluate(run, node.key), node.key, "argument")
         result = container(run, node, "dict", [("[*]", node.value, evaluate(run, node.value))])
+        comprehended(run, node, node.value, result.refs[0].obj)
     else:
         value = evaluate(run, node.elt)
         result = container(run, node, "list", [("[*]", node.elt, value)])
         inside = set(ast.walk(node.elt))
         made = result.refs[0].obj
+        made.made = "generator" if isinstance(node, ast.GeneratorExp) else ""
+        comprehended(run, node, node.elt, made)
         passes = {f"[{id(generator.iter)}{run.loop}]" for generator in node.generators}
         lists = {ref.obj.parent for ref in value.refs if ref.obj.slot in passes}
         each = each_objects(run, first) if len(node.generators) == 1 else frozenset()
@@ -60,7 +67,9 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
             held = run.now.fields(made)["[*]"]
             run.now.set_field(made, "[*]", Value(tuple(all_rows(run, ref) for ref in held.refs), held.kind))
             made.exact = len(node.generators) == 1 and not node.generators[0].ifs
+    hold_parameters(run, node, result.refs[0].obj)
     run.loop = outer
+    wrapped_in_each_pass(run, wraps, outer)
     _restore_names(run, node, saved, versions)
     return result
 

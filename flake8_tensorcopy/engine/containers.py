@@ -13,8 +13,11 @@ from flake8_tensorcopy.engine.evaluate import (
     store_item,
     values_of,
 )
+from flake8_tensorcopy.engine.generators import one_shot, spend
 from flake8_tensorcopy.engine.items import exact_items
+from flake8_tensorcopy.engine.retained import keep_in_container
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.storages import keep_view
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NONE,
@@ -39,8 +42,11 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
                     return None
                 obj.refuted = True
             value = args.values[-1]
+            if name == "append":
+                keep_view(run, node, obj, value)
             if name == "extend":
                 value = element_of(run, args.nodes[-1], value)
+            keep_in_container(run, node, ref, name, value)
             # Once for each time that the list is made: here, or in a loop that is over.
             once = obj.loop is not None and obj.loop[: len(run.loop)] == run.loop
             if name == "append" and once and (known := exact_items(run, one)) is not None:
@@ -71,6 +77,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             return UNKNOWN
         case "update":
             args.use(run)
+            for _, value in args.keywords.values() if obj.owner != "fresh" else ():
+                run.hand_out(value, node, "store", obj)
             for _, value in args.all():
                 for inner in value.refs:
                     for slot, held in run.now.fields(inner.obj).items():
@@ -104,6 +112,7 @@ def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:
     for ref in value.refs:
         made.kind = ref.obj.kind if ref.obj.kind in CONTAINERS else made.kind
         made.data = ref.obj.data if ref.obj.data in ("state", "tensors") else None
+        made.operands = (ref.obj,)
         for slot, held in run.now.fields(ref.obj).items():
             refs = []
             for inner in held.refs:
@@ -137,6 +146,8 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
         return container(run, node, "dict" if kind == "dict" else "list", items)
     value = args.values[0]
     obj = value.obj
+    if obj is not None and one_shot(obj):
+        spend(run, value, args.nodes[0])
     if obj is not None and obj.kind == "dict":
         return shallow_copy(run, node, value, f"{kind}()")
     if obj is not None and obj.kind == "iter" and isinstance(obj.data, tuple):

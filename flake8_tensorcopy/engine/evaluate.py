@@ -8,9 +8,14 @@ from typing import Any
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import PointerTest
+from flake8_tensorcopy.engine.graph import graph_of, graph_of_result, sink
 from flake8_tensorcopy.engine.items import each_item, one_row
+from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.parts import Index, Row
+from flake8_tensorcopy.engine.ratios import note_difference
+from flake8_tensorcopy.engine.repeated import multiplied
 from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.saved import operator_keeps, record
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -44,14 +49,17 @@ def evaluate(run: Run, node: ast.expr) -> Value:
 def fresh(run: Run, node: ast.AST, kind: str, made: str, *sources: Value, **facts: Any) -> Value:
     """A new storage made by this expression."""
     source = tuple(ref.obj for value in sources for ref in value.refs)
-    facts.setdefault("operands", source)
-    return Value((Ref(Obj(kind, "fresh", node, made=made, source=source, **facts)),))
+    made_of = tuple(ref for value in sources for ref in value.refs)
+    facts.setdefault("operands", tuple(operand(ref) for ref in made_of))
+    return Value((Ref(Obj(kind, "fresh", node, made=made, source=source, inputs=made_of, **facts)),))
 
 
 def _constant(_run: Run, node: ast.Constant) -> Value:
     value = node.value
     if value is None:
         return NONE
+    if isinstance(value, bytes):
+        return Value((Ref(Obj("bytes", "fresh", node)),))
     if isinstance(value, str):
         return Value(kind="str", const=value)
     if value is ...:
@@ -141,6 +149,8 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
     elif obj.kind in CONTAINERS:
         slot = {"values": "[0]", "indices": "[1]"}.get(attr, "")
         return run.now.fields(obj).get(slot, UNKNOWN)
+    if obj.kind in ("module", "unknown") and obj in run.now.writes:
+        run.module_used(ref, node, called=False)
     value = run.field(obj, "." + attr)
     for held in value.refs:
         if held.place is not None:
@@ -310,13 +320,14 @@ def copy_of(
         node,
         made=made,
         source=(ref.obj,),
-        operands=(ref.obj,),
+        operands=(operand(ref),),
         copied=ref,
         dtype=ref.obj.dtype,
-        graph=None if run.now.grad is None else (ref.obj.graph if run.now.grad else False),
+        graph=None if run.now.grad is None else (graph_of(Value((ref,))) if run.now.grad else False),
         data=index,
     )
     run.use(Value((ref,)), node, "operand", whole)
+    record(run, node, made, None, [Value((ref,))], obj)
     return Value((Ref(obj),))
 
 
@@ -337,6 +348,10 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     run.item_read(obj)
     if any(link.kind == UNSURE for link in ref.chain):
         return Value((Ref(Obj("unknown", "unknown", node)),))
+    if obj.kind == "iter" and isinstance(node.slice, ast.Constant):
+        part = part_of_several(run, node, obj, node.slice.value)
+        if part is not None:
+            return part
     snapshot = run.now.fields(obj).get("[*]")
     if isinstance(node.slice, ast.Slice):
         return Value((ref.derive(Link(UNSURE, "[:]", node)),))
@@ -360,6 +375,19 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
     return value
 
 
+def part_of_several(run: Run, node: ast.Subscript, several: Obj, position: object) -> Value | None:
+    """`x.chunk(2)[0]`: one of the views that `chunk`, `split` or `unbind` makes."""
+    from flake8_tensorcopy.engine.operations import unpacked_part
+
+    if not isinstance(several.data, tuple) or several.data[0] != "parts" or type(position) is not int:
+        return None
+    refs = []
+    for ref in several.data[1][0][1].refs:
+        key = unpacked_part(run, several.node or node, several.made, position, several.node or node)
+        refs.append(ref.derive(Link(VIEW, several.made, several.node or node, key=key)))
+    return Value(tuple(refs))
+
+
 def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
     """The result of an operator that makes a new tensor (or number)."""
     kinds = {ref.kind for value in operands for ref in value.refs}
@@ -372,22 +400,16 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
         kind = "tensor"
     elif "array" in kinds:
         kind = "array"
+    elif kinds == {"bytes"}:
+        kind = "bytes"
     elif kinds & {"list", "tuple"}:
-        return fresh(run, node, "list" if "list" in kinds else "tuple", made)
+        return fresh(run, node, "list" if "list" in kinds else "tuple", made, *operands)
     else:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)
     obj = result.refs[0].obj
-    graphs = [
-        known.graph if known is not None else (False if value.kind == "number" else None)
-        for known, value in zip(objs, operands, strict=True)
-    ]
-    if run.now.grad is False:
-        obj.graph = False
-    elif any(graph is True for graph in graphs):
-        obj.graph = True
-    elif all(graph is False for graph in graphs):
-        obj.graph = False
+    obj.graph = False if run.now.grad is False else graph_of_result(list(operands))
+    record(run, node, made, operator_keeps(made, list(operands)), list(operands), obj)
     obj.zero_dim = all(
         (known.zero_dim and not value.refs[0].chain) if known is not None else value.kind == "number"
         for known, value in zip(objs, operands, strict=True)
@@ -423,8 +445,12 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
             continue
         run.use(left, left_node, role)
         run.use(right, one.right, role)
-        left = arithmetic(run, one, operator(one.op), left, right)
-        left_node = one
+        made = arithmetic(run, one, operator(one.op), left, right)
+        if isinstance(one.op, ast.Mult):
+            multiplied(run, one, left, right, made)
+        elif role == "difference":
+            note_difference(run, left, right, made)
+        left, left_node = made, one
     return left
 
 
@@ -528,7 +554,8 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
 
 def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.expr, Value]]) -> Value:
     """A new container; each item is a binding of its own."""
-    obj = Obj(kind, "fresh", node, loop=run.loop)
+    operands = tuple(operand(ref) for _, _, value in items for ref in value.refs)
+    obj = Obj(kind, "fresh", node, loop=run.loop, operands=operands)
     for key, item, value in items:
         store_item(run, obj, key, value, item, weak=key == "[*]", role="operand", fresh=True)
     return Value((Ref(obj),))
@@ -554,6 +581,10 @@ def store_item(
     run.devices.storing += 1
     run.use(value, node, role)
     run.devices.storing -= 1
+    if obj.owner != "fresh" and role == "store":
+        run.hand_out(value, site or node, "store", obj)
+    if obj.owner not in ("fresh", "unknown"):
+        sink(run, value, node, kept=True)
     if weak:
         before = run.now.fields(obj).get(key)
         if before is not None:
@@ -683,7 +714,8 @@ def _fresh_part(run: Run, node: ast.AST, value: Value) -> Value:
     """An element of a list of live parameters is one parameter, not all of them."""
     refs = []
     for ref in value.refs:
-        if ref.chain and ref.chain[-1].kind == "snapshot" and ref.chain[-1].op == "parameters":
+        held = [link for link in ref.chain if link.kind == "snapshot" and link.op == "parameters"]
+        if held and not any(link.op == "parameter" for link in ref.chain):
             ref = ref.derive(Link(VIEW, "parameter", node, key=("parameter", node, run.loop)))
         refs.append(ref)
     return Value(tuple(refs), value.kind)
@@ -730,12 +762,17 @@ def _await(run: Run, node: ast.Await) -> Value:
 
 
 def _yield(run: Run, node: ast.Yield) -> Value:
+    run.yields = True
     if node.value is not None:
-        run.use_deep(evaluate(run, node.value), node.value, "yield")
+        value = evaluate(run, node.value)
+        run.use_deep(value, node.value, "yield")
+        run.hand_out(value, node, "yield")
+        sink(run, value, node, kept=True)
     return UNKNOWN
 
 
 def _yield_from(run: Run, node: ast.YieldFrom) -> Value:
+    run.yields = True
     run.use_deep(evaluate(run, node.value), node.value, "yield")
     return UNKNOWN
 

@@ -8,10 +8,19 @@ from typing import Any
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.assign import assign, augmented_assignment, bind_target, swap
+from flake8_tensorcopy.engine.duplicates import assigned_update
 from flake8_tensorcopy.engine.evaluate import (
     arm_of,
     element_of,
     evaluate,
+)
+from flake8_tensorcopy.engine.generators import leaves_early
+from flake8_tensorcopy.engine.graph import (
+    entry_mode,
+    in_inference_mode,
+    made_in_inference_mode,
+    names_inference_mode,
+    sink,
 )
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.module import Module
@@ -23,7 +32,7 @@ from flake8_tensorcopy.engine.outcomes import (
     only_copies,
     pointer_results,
 )
-from flake8_tensorcopy.engine.refine import autograd_function, grad_mode, no_grad_decorated, refine
+from flake8_tensorcopy.engine.refine import grad_mode, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
 from flake8_tensorcopy.engine.source import STATE_DICT, Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
@@ -51,8 +60,8 @@ def run_function(module: Module, function: Function) -> Run:
     if isinstance(node, ast.Module):
         _block(run, [item for item in node.body if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))])
     else:
-        if no_grad_decorated(run, node) or autograd_function(run):
-            run.now.grad = False
+        run.now.grad = entry_mode(module, function)
+        run.tape.in_inference = int(in_inference_mode(module, function))
         _bind_parameters(run, node)
         _block(run, node.body)
         for inner in _direct(node.body):
@@ -170,6 +179,7 @@ def _assign(run: Run, node: ast.Assign) -> None:
                 assign(run, one, held, item)
             return
     value = evaluate(run, node.value)
+    assigned_update(run, node)
     for target in node.targets:
         assign(run, target, value, node.value)
 
@@ -188,6 +198,8 @@ def _return(run: Run, node: ast.Return) -> None:
     value = UNKNOWN
     if node.value is not None:
         value = evaluate(run, node.value)
+        sink(run, value, node)
+        made_in_inference_mode(run, value)
         run.use_deep(value, node.value, "return")
         accumulated(run)
     finish(
@@ -249,6 +261,7 @@ def _loop(
     entry = run.now
     outer = run.loop
     depth = len(outer)
+    run.within = (*run.within, node)
     frame = LoopFrame()
     run.frames.append(frame)
     first_time: State | None = None
@@ -273,6 +286,7 @@ def _loop(
         _block(run, node.body)
         final = join_all([run.state, *frame.continues], run.entry_field)
     run.loop = outer
+    run.within = run.within[:-1]
     run.frames.pop()
     if iterating:
         iterating.pop()
@@ -306,7 +320,9 @@ def _changed(before: State | None, after: State) -> bool:
 
 def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     value = evaluate(run, node.iter)
+    run.leaves_early = leaves_early(node)
     run.use_iterated(value, node.iter)
+    run.leaves_early = False
     finish(
         run,
     )
@@ -358,13 +374,15 @@ def _while(run: Run, node: ast.While) -> None:
 
 def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
     grad = run.now.grad
-    quiet = 0
+    quiet = expected = inference = 0
     for item in node.items:
         value = evaluate(run, item.context_expr)
         mode = grad_mode(run, item.context_expr)
         if mode is not None:
             run.now.grad = mode == "on" if mode != "unknown" else None
         text = run.text(item.context_expr)
+        expected += "raises" in text.lower()
+        inference += mode == "off" and names_inference_mode(run, item.context_expr)
         watches = any(word in text.lower() for word in library.QUIET) or _own_context(run, item.context_expr)
         if mode is None and watches:
             quiet += 1
@@ -379,7 +397,11 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
         run,
     )
     run.quiet += quiet
+    run.tape.expected += expected
+    run.tape.in_inference += inference
     _block(run, node.body)
+    run.tape.in_inference -= inference
+    run.tape.expected -= expected
     run.quiet -= quiet
     if run.state is not None:
         run.now.grad = grad

@@ -5,18 +5,32 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.aliases import shallow
 from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.backward import autograd_backward
 from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
+from flake8_tensorcopy.engine.copied_graph import copied
+from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     arithmetic,
     fresh,
     is_imported,
 )
+from flake8_tensorcopy.engine.generators import spent_by_call
+from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
+from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.loops import note_sync
+from flake8_tensorcopy.engine.moved_leaf import begins
+from flake8_tensorcopy.engine.parameters import wrap
+from flake8_tensorcopy.engine.replaced import stored
+from flake8_tensorcopy.engine.rewrapped import rewrapped
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import record
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.storages import buffer_of, mapped
+from flake8_tensorcopy.engine.unwrapped import parameter_made, reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -71,7 +85,44 @@ def _builtin_abs(run: Run, node: ast.Call, args: Args) -> Value:
 def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
     for given, value in args.all():
         run.use_iterated(value, given)
-    return fresh(run, node, "unknown", "sum", *args.values[:1])
+    result = fresh(run, node, "unknown", "sum", *args.values[:1])
+    record(run, node, "sum", None, args.values[:1], result.refs[0].obj)
+    return result
+
+
+def _filter(run: Run, node: ast.Call, args: Args) -> Value:
+    if len(args.values) != 2 or args.spread:
+        args.use(run)
+        return UNKNOWN
+    run.use(args.values[0], args.nodes[0], "argument")
+    return Value((Ref(Obj("iter", "fresh", node, made="filter", data=("filter", [(args.nodes[1], args.values[1])]))),))
+
+
+def _map(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    return Value((Ref(Obj("unknown", "unknown", node, made="map", refuted=True, operands=args.objs())),))
+
+
+def _bytes(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    return Value((Ref(Obj("bytes", "fresh", node)),))
+
+
+def _setattr(run: Run, node: ast.Call, args: Args) -> Value:
+    """`setattr(net, "fc", layer)`: an assignment of `net.fc`, or of an attribute unknown."""
+    args.use(run)
+    if len(args.values) == 3:
+        base, name, value = args.values
+        for ref in base.refs:
+            shown = f"{ref.obj.key}.{name.const}" if isinstance(name.const, str) else run.short(args.nodes[0])
+            reaches(run, ref.obj, shown, value, node)
+            stored(run, ref.obj, None, value, node, shown)
+            if isinstance(name.const, str):
+                place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)
+                run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, args.nodes[2]))
+            elif ref.obj.kind in ("dict", "list", "instance") or ref.obj.refuted:
+                run.now.forget(ref.obj)
+    return NONE
 
 
 def _getattr(run: Run, node: ast.Call, args: Args) -> Value:
@@ -88,12 +139,17 @@ BUILTINS: dict[str, Special] = {
     "abs": _builtin_abs,
     "sum": _builtin_sum,
     "getattr": _getattr,
+    "filter": _filter,
+    "map": _map,
+    "bytes": _bytes,
+    "setattr": _setattr,
 }
 
 
 def _deepcopy(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
     value = args.values[0] if args.values else UNKNOWN
+    copied(run, node, value)
     obj = value.obj
     if obj is None:
         kinds = {ref.kind for ref in value.refs}
@@ -114,7 +170,7 @@ def _copy(run: Run, node: ast.Call, args: Args) -> Value:
     if obj is not None and obj.kind == "tensor":
         return Value(tuple(ref.derive(Link(VIEW, "copy.copy", node)) for ref in value.refs))
     args.use(run)
-    return fresh(run, node, "unknown", "copy")
+    return shallow(run, node, value) or fresh(run, node, "unknown", "copy")
 
 
 def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:
@@ -134,15 +190,19 @@ def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:
 def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
+    rewrapped(run, node, value)
     if value.obj is not None and value.refs:
+        wrap(run, node, value, "Parameter", trained=not frozen)
         if all(ref.place is None for ref in value.refs):
             obj = value.obj
             obj.kind, obj.param, obj.leaf, obj.graph = "tensor", True, True, not frozen
+            parameter_made(run, node, value)
             return value
         return Value(tuple(ref.derive(Link(VIEW, "Parameter", node)) for ref in value.refs))
     result = fresh(run, node, "tensor", "Parameter", graph=not frozen)
     result.refs[0].obj.param = True
     result.refs[0].obj.leaf = True
+    parameter_made(run, node, result)
     return result
 
 
@@ -157,14 +217,28 @@ def _variable(run: Run, node: ast.Call, args: Args) -> Value:
     """`Variable(x)`: the tensor itself, since torch 0.4."""
     value = args.values[0] if args.values else UNKNOWN
     if args.flag("requires_grad", 1):
+        begins(run, node, value)
+        shown = run.short(args.nodes[0]) if args.nodes else "it"
         for ref in value.refs:
-            ref.obj.leaf, ref.obj.graph = True, True
+            made_leaf(run, node, ref, shown)
+        marked(run, node, value, shown, attribute=False)
     return Value(tuple(ref.derive(Link(ALIAS, "Variable", node)) for ref in value.refs), value.kind)
 
 
 def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
-    return fresh(run, node, "list", "autograd.grad", data="tensors")
+    spent_by_call(run, "torch.autograd.grad", args)
+    result = fresh(run, node, "list", "autograd.grad", data="tensors")
+    if len(args.values) > 1 and not args.spread:
+        grad_call(run, result.refs[0].obj, args.values[0], args.values[1])
+    return result
+
+
+def _autograd_backward(run: Run, node: ast.Call, args: Args) -> Value:
+    autograd_backward(run, node, args)
+    held = [one for obj in args.objs() if obj.kind in CONTAINERS for one in run.now.fields(obj).values()]
+    accumulate(run, node, [*args.objs(), *(ref.obj for value in held for ref in value.refs)])
+    return NONE
 
 
 def _shared_array(run: Run, node: ast.Call, args: Args) -> Value:
@@ -215,7 +289,36 @@ def attribute_from_call(run: Run, node: ast.Call, obj: Obj, name: str, value: Va
     run.now.set_field(obj, f".{name}", run.bound(value, place, given))
 
 
+def _from_pretrained(run: Run, node: ast.Call, args: Args) -> Value:
+    """`nn.Embedding.from_pretrained(vectors, freeze=False)`: a table over the very vectors, to be trained."""
+    given = args.values[0] if args.values else args.keywords.get("embeddings", (node, UNKNOWN))[1]
+    args.use(run)
+    frozen = args.keywords.get("freeze", (args.nodes[1], UNKNOWN) if len(args.nodes) > 1 else None)
+    trained = frozen is not None and isinstance(frozen[0], ast.Constant) and frozen[0].value is False
+    wrap(run, node, given, "from_pretrained", trained)
+    return Value((Ref(Obj("module", "fresh", node, made="torch.nn.Embedding", cls="torch.nn.Embedding")),))
+
+
+def _vector_to_parameters(run: Run, node: ast.Call, args: Args) -> Value:
+    """The parameters become views of the vector."""
+    args.use(run)
+    wrap(run, node, args.values[0] if args.values else UNKNOWN, "vector_to_parameters")
+    return NONE
+
+
+def _from_buffer(run: Run, node: ast.Call, args: Args) -> Value:
+    """`torch.frombuffer(raw, dtype=..)`: the very bytes."""
+    args.use(run)
+    result = fresh(run, node, "tensor", "frombuffer", graph=False)
+    buffer_of(run, args, result.refs[0].obj)
+    return result
+
+
 SPECIAL: dict[str, Special] = {
+    "torch.frombuffer": _from_buffer,
+    "torch.nn.Embedding.from_pretrained": _from_pretrained,
+    "torch.nn.EmbeddingBag.from_pretrained": _from_pretrained,
+    "torch.nn.utils.vector_to_parameters": _vector_to_parameters,
     "copy.deepcopy": _deepcopy,
     "copy.copy": _copy,
     "types.SimpleNamespace": _namespace,
@@ -223,6 +326,7 @@ SPECIAL: dict[str, Special] = {
     "torch.FloatTensor": _legacy_tensor,
     "torch.nn.Parameter": _parameter,
     "torch.autograd.grad": _autograd_grad,
+    "torch.autograd.backward": _autograd_backward,
     "torch.set_grad_enabled": _set_grad_enabled,
     "torch.autograd.Variable": _variable,
     "torch.from_numpy": _shared_array,
@@ -231,7 +335,7 @@ SPECIAL: dict[str, Special] = {
     "torch.from_dlpack": _shared_array,
     "torch.utils.dlpack.from_dlpack": _shared_array,
     "collections.OrderedDict": listed,
-    "itertools.chain": iterator("zip"),
+    "itertools.chain": iterator("chain"),
     "tqdm.tqdm": iterator("iter"),
     "tqdm.auto.tqdm": iterator("iter"),
 }
@@ -250,6 +354,9 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         for given, other in args.all()[1:]:
             run.use(other, given, "operand")
         return NONE
+    if short in ("array", "asarray", "asanyarray", "ascontiguousarray"):
+        for ref in value.refs:
+            to_array(run, node, ref, run.short(args.nodes[0]), f"np.{short}")
     known = bool(value.refs) and all(ref.kind in ("tensor", "array") for ref in value.refs)
     converts = len(args.values) > 1 or "dtype" in args.keywords
     if short in library.NUMPY_SHARES and known and not converts and not args.flag("copy"):
@@ -257,7 +364,14 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if short in library.NUMPY_VIEWS and value.refs:
         return Value(tuple(ref.derive(Link(VIEW, short, node)) for ref in value.refs))
     args.use(run, role)
-    return fresh(run, node, "array", short, dtype=array_dtype(run, node) if "dtype" in args.keywords else "")
+    result = fresh(run, node, "array", short, dtype=array_dtype(run, node) if "dtype" in args.keywords else "")
+    if short == "frombuffer":
+        buffer_of(run, args, result.refs[0].obj)
+    elif short in library.NUMPY_READ_ONLY:
+        result.refs[0].obj.data = "readonly"
+    elif short in ("load", "memmap"):
+        mapped(args, result.refs[0].obj)
+    return result
 
 
 def array_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> Value:

@@ -1,12 +1,80 @@
-"""The autograd graph, as far as the run sees it: what a value was computed from, and what requires grad."""
+"""The autograd graph, as far as the run sees it: what a value was computed from, what requires grad, what a backward
+will go through, and in which grad mode a function is called."""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine.values import Obj
+from flake8_tensorcopy.engine.source import REQUIRES_GRAD
+from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.facts import Fact
+    from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.saved import Saved
+    from flake8_tensorcopy.engine.source import Function
+    from flake8_tensorcopy.engine.values import Write
 
 MAX_ANCESTORS = 200
+MAX_SINKS = 40
+
+# Tests on a path that say the author looked at the mode, or at what requires grad.
+_LOOKS = re.compile(r"requires_grad|grad_enabled|is_leaf|training|inference|no_grad|\beval|in_?place")
+
+_FREEZES = re.compile(r"freeze|requires_grad$")
+
+OFF = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"})
+ON = frozenset({"torch.enable_grad", "torch.autograd.enable_grad"})
+SET = frozenset({"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"})
+INFERENCE_MODE = frozenset({"torch.inference_mode", "torch.autograd.inference_mode"})
+
+# A decorator, or a context manager of unknown make, that by its name may set the mode.
+_MAY_SET = re.compile(r"grad|infer|eval|freeze|differentiable|dispatch", re.IGNORECASE)
+# Methods that Lightning calls without grad.
+_EVALUATING = frozenset(
+    f"{prefix}{name}{suffix}"
+    for name in ("validation", "test", "predict")
+    for prefix, suffix in (("", "_step"), ("on_", "_epoch_end"), ("on_", "_epoch_start"), ("", "_epoch_end"))
+)
+
+
+class Sink(NamedTuple):
+    """Where a value leaves the function, so that a backward may come to it: returned, stored, backpropagated."""
+
+    objs: tuple[Obj, ...]
+    tick: int
+    arms: frozenset[Arm]
+    node: ast.AST
+    backward: bool
+    retains: bool
+    kept: bool  # stored: what is done to it later is seen there
+
+
+@dataclass(slots=True, eq=False)
+class Tape:
+    """What one run knows of the graph that it records."""
+
+    saved: dict[Obj, list[Saved]] = field(default_factory=dict)
+    spoiled: list[tuple[Saved, Write]] = field(default_factory=list)
+    found: list[Fact] = field(default_factory=list)  # to be dropped if the function is only called without grad
+    bypassed: list[tuple[Write, Fact]] = field(default_factory=list)
+    sinks: list[Sink] = field(default_factory=list)
+    cut: set[tuple[Obj, Obj]] = field(default_factory=set)  # a result and what it was computed from, but detached
+    not_leaves: set[Obj] = field(default_factory=set)  # computed, and marked as requiring grad all the same
+    arms: dict[Obj, frozenset[Arm]] = field(default_factory=dict)  # where it was marked
+    marked: list[tuple[Obj, Fact]] = field(default_factory=list)
+    gradients: dict[Obj, ast.AST] = field(default_factory=dict)  # whose `.grad` is read
+    retained: set[Obj] = field(default_factory=set)
+    on_device: set[Obj] = field(default_factory=set)
+    inference: set[Obj] = field(default_factory=set)
+    expected: int = 0  # inside a test that something raises
+    in_inference: int = 0
 
 
 def ancestors(obj: Obj) -> Iterator[Obj]:
@@ -22,3 +90,413 @@ def ancestors(obj: Obj) -> Iterator[Obj]:
         pending.extend(one.operands)
         if one.parent is not None:
             pending.append(one.parent)
+
+
+def root_of(obj: Obj) -> Obj:
+    """The object that an attribute or item belongs to, through all that lies between."""
+    while obj.parent is not None:
+        obj = obj.parent
+    return obj
+
+
+# ----- what requires grad
+
+
+def graph_of(value: Value) -> bool | None:
+    """Whether a value requires grad, whichever of its alternatives it is."""
+    from flake8_tensorcopy.engine.operations import on_graph
+
+    if not value.refs:
+        return False if value.kind == "number" else None
+    known = {on_graph(ref) for ref in value.refs}
+    return known.pop() if len(known) == 1 else None
+
+
+def items_of(run: Run, values: list[Value]) -> list[Value]:
+    """These values, and in the place of a container what is in it."""
+    found: list[Value] = []
+    pending = values[::-1]
+    while pending and len(found) < MAX_SINKS:
+        value = pending.pop()
+        if value.obj is not None and value.obj.kind in ("list", "tuple", "dict") and run.state is not None:
+            pending.extend(run.now.fields(value.obj).values())
+        else:
+            found.append(value)
+    return found
+
+
+def graph_of_result(values: list[Value]) -> bool | None:
+    """Whether the result of an operation on these requires grad, in grad mode."""
+    graphs = [graph_of(value) for value in values]
+    return True if True in graphs else (False if graphs and all(graph is False for graph in graphs) else None)
+
+
+def note_arguments(run: Run, function: Function, done: Run, values: list[Value], args: Args) -> None:
+    """Remember of a call which arguments it gives that require grad."""
+    known = run.module.graphs_given.setdefault(function, {})
+    given = dict(zip([obj.key for obj in done.params], values, strict=False))
+    given.update((name, value) for name, (_, value) in args.keywords.items())
+    for name, value in given.items():
+        if value.refs:
+            known.setdefault(name, set()).add(graph_of(value))
+
+
+def is_leaf(run: Run, ref: Ref) -> bool:
+    """Whether a reference is to a leaf that requires grad (or to a view of one), for certain."""
+    from flake8_tensorcopy.engine.operations import on_graph
+
+    made = any(link.op in ("Parameter", "requires_grad_", "parameters") for link in ref.chain)
+    tracked = ref.place is not None and ref.place.tracked
+    if not (made or tracked or ref.obj.leaf) or ref.obj in run.tape.not_leaves or not on_graph(ref):
+        return False
+    return run.tape.arms.get(ref.obj, frozenset()) <= run.now.arms
+
+
+def mark(run: Run, ref: Ref) -> bool:
+    """`requires_grad` is set on a reference.  Whether it was computed on the graph, and so becomes no leaf by that."""
+    from flake8_tensorcopy.engine.operations import on_graph
+
+    obj = ref.obj
+    computed = on_graph(ref) is True and not obj.leaf and not obj.param
+    if any(link.kind in (DETACH, NUMPY) for link in ref.chain):
+        obj.leaf = True
+        if ref.place is not None:
+            ref.place.tracked = True
+        return False
+    if computed:
+        run.tape.not_leaves.add(obj)
+    elif run.now.arms:
+        run.tape.arms[obj] = run.now.arms
+    obj.leaf, obj.graph = True, True
+    return computed
+
+
+def written_from(run: Run, refs: tuple[Ref, ...], sources: list[Value]) -> None:
+    """Values are written into these: what depends on them depends on those from here on."""
+    if run.now.grad is False:
+        return
+    for ref in refs:
+        obj = ref.obj
+        if any(link.kind in (DETACH, NUMPY) for link in ref.chain) or obj.kind not in ("tensor", "unknown"):
+            continue
+        for value in sources:
+            if not value.refs:
+                continue
+            graph = graph_of(value)
+            if graph is False:
+                continue
+            added = tuple(one.obj for one in value.refs if one.obj is not obj and one.obj not in obj.operands)
+            obj.operands = (*obj.operands, *added)[:MAX_ANCESTORS]
+            if graph is True and run.now.grad:
+                obj.graph = True
+            elif obj.graph is False:
+                obj.graph = None
+
+
+def freeze(run: Run, obj: Obj, certain: bool) -> None:
+    """The parameters of a module (or some of them) are told not to require grad.
+
+    Of a module, `graph` False says that all are frozen, `leaf` False that some may be.
+    """
+    pending, seen = [obj], set[Obj]()
+    while pending and len(seen) < 50:
+        one = pending.pop()
+        if one in seen or one.kind not in ("module", "list", "tensor", "unknown"):
+            continue
+        seen.add(one)
+        if certain and not run.now.arms:
+            one.graph = False
+        elif one.kind == "tensor":
+            one.graph = None
+        if one.kind != "tensor":
+            one.leaf = False
+        if one.kind == "module" and isinstance(one.data, tuple) and one.data[0] == "layers":
+            pending.extend(ref.obj for value in one.data[1] for ref in value.refs)
+        for slot, held in run.now.fields(one).items():
+            if slot != ".grad" and all(ref.obj.param or ref.obj.kind in ("module", "list") for ref in held.refs):
+                pending.extend(ref.obj for ref in held.refs)
+
+
+def frozen(module: Obj) -> bool:
+    """Whether some parameters of a module may not require grad."""
+    return module.graph is False or module.leaf is False
+
+
+_ALL_PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "children", "requires_grad_"})
+
+
+def frozen_attributes(module: Module) -> frozenset[str]:
+    """Attributes that a statement of the file freezes: `for p in self.body.parameters(): p.requires_grad = False`."""
+    if module.frozen is None:
+        found: set[str] = set()
+        for function in module.survey.all:
+            if function.features & REQUIRES_GRAD or any(_FREEZES.search(name) for name in function.calls):
+                for statement in function.node.body:
+                    if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                        _frozen_in(statement, function, found)
+        module.frozen = frozenset(found)
+    return module.frozen
+
+
+def _frozen_in(statement: ast.stmt, function: Function, found: set[str]) -> None:
+    inside = list(ast.walk(statement))
+    off = [node for node in inside if _switches_off(node)]
+    if off:
+        parts: list[ast.AST] = _zipped_with(statement, off) or inside
+    else:
+        calls = [node for node in inside if isinstance(node, ast.Call) and _FREEZES.search(_called(node))]
+        parts = [node for call in calls for given in call.args for node in ast.walk(given)]
+    for node in parts:
+        if not isinstance(node, ast.Attribute):
+            continue
+        found.add(node.attr)
+        whole = isinstance(node.value, ast.Name) and node.value.id == "self" and node.attr in _ALL_PARAMETERS
+        if whole and function.cls is not None:
+            found.update(function.cls.assigns)
+
+
+def _zipped_with(statement: ast.stmt, off: list[ast.AST]) -> list[ast.AST]:
+    """Of `for p, q in zip(a.parameters(), b.parameters())`, what the frozen ones come from."""
+    match statement:
+        case ast.For(target=ast.Tuple(elts=targets), iter=ast.Call(func=ast.Name(id="zip"), args=given)):
+            names = {item.id for node in off for item in ast.walk(node) if isinstance(item, ast.Name)}
+            pairs = zip(targets, given, strict=False)
+            chosen = [one for target, one in pairs if isinstance(target, ast.Name) and target.id in names]
+            return [node for one in chosen for node in ast.walk(one)]
+    return []
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _switches_off(node: ast.AST) -> bool:
+    """`p.requires_grad = flag`, `m.requires_grad_(False)`: anything but True."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=value):
+            return not (isinstance(value, ast.Constant) and value.value is True)
+        case (
+            ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[value, *_])
+            | ast.Call(func=ast.Attribute(attr="requires_grad_"), keywords=[ast.keyword(value=value)])
+        ):
+            return not (isinstance(value, ast.Constant) and value.value is True)
+    return False
+
+
+# ----- where a value goes
+
+
+def sink(
+    run: Run, value: Value, node: ast.AST, backward: bool = False, retains: bool = False, kept: bool = False
+) -> None:
+    """The value leaves the function, with all that is in it."""
+    if run.state is None or not value.refs or len(run.tape.sinks) >= MAX_SINKS:
+        return
+    from flake8_tensorcopy.engine.operations import on_graph
+
+    found: dict[Obj, None] = {}
+    seen: set[Obj] = set()
+    pending = list(value.refs)
+    while pending and len(seen) < 50:
+        ref = pending.pop()
+        if ref.obj.kind in ("dict", "list", "tuple"):
+            if ref.obj not in seen:
+                seen.add(ref.obj)
+                pending.extend(inner for held in run.now.fields(ref.obj).values() for inner in held.refs)
+        elif on_graph(ref) is not False:
+            found[ref.obj] = None
+    if found:
+        run.tape.sinks.append(Sink(tuple(found), run.count(), run.now.arms, node, backward, retains, kept))
+
+
+def behind(run: Run, one: Sink) -> set[Obj]:
+    """What a backward from there goes through."""
+    pending = list(one.objs)
+    seen: set[Obj] = set()
+    while pending and len(seen) < MAX_ANCESTORS:
+        obj = pending.pop()
+        if obj in seen or obj.graph is False:
+            continue
+        seen.add(obj)
+        pending.extend(operand for operand in obj.operands if (obj, operand) not in run.tape.cut)
+        if obj.parent is not None and obj.owner != "attribute":
+            pending.append(obj.parent)
+        if obj.kind in ("list", "tuple") and run.state is not None:
+            pending.extend(ref.obj for held in run.now.fields(obj).values() for ref in held.refs)
+    return seen
+
+
+def looks_at_mode(arms: frozenset[Arm]) -> bool:
+    """Whether the path passed a test of the mode, or of what requires grad."""
+    for arm in arms:
+        text = str(arm.test[0]) if isinstance(arm.test, tuple) else ""
+        if _LOOKS.search(text) and not (text == "self.training" and arm.taken):
+            return True
+    return False
+
+
+def meets(one: frozenset[Arm], other: frozenset[Arm]) -> bool:
+    """Whether a run may pass both."""
+    return not exclusive(one, other)
+
+
+# ----- grad mode
+
+
+def mode_of(name: str | None, node: ast.Call | None) -> str:
+    """What a context manager or decorator of torch makes of the mode: on, off, unknown; nothing if it is none."""
+    argument: ast.expr | None = None
+    if node is not None:
+        argument = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "mode"), None)
+    if name in ON:
+        return "on"
+    if name in OFF and (name not in INFERENCE_MODE or argument is None):
+        return "off"
+    if name in SET or name in INFERENCE_MODE:
+        if not isinstance(argument, ast.Constant):
+            return "unknown"
+        return "off" if bool(argument.value) == (name in INFERENCE_MODE) else "on"
+    return ""
+
+
+def entry_mode(module: Module, function: Function) -> bool | None:
+    """The grad mode that the body of a function begins in, as its decorators and its class say."""
+    node = function.node
+    if isinstance(node, ast.Module):
+        return True
+    mode: bool | None = True
+    for decorator in reversed(node.decorator_list):
+        called = decorator if isinstance(decorator, ast.Call) else None
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        said = mode_of(module.names.qualify(target), called)
+        if said:
+            mode = {"on": True, "off": False}.get(said)
+            break
+        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        own = module.survey.functions.get(name)
+        if _MAY_SET.search(name) or (own is not None and _mentions_mode(own.node)):
+            mode = None
+    cls = function.cls
+    if cls is not None and mode is True:
+        bases = [module.names.qualify(base) or (base.id if isinstance(base, ast.Name) else "") for base in cls.bases]
+        if function.name in ("forward", "backward", "setup_context", "vjp", "jvp") and any(
+            base.endswith(("autograd.Function", "autograd.function.Function", "autograd.function.InplaceFunction"))
+            for base in bases
+        ):
+            return False
+        if function.name in _EVALUATING and any(base.endswith("LightningModule") for base in bases):
+            return False
+    return mode
+
+
+def _mentions_mode(node: ast.AST) -> bool:
+    words = ("no_grad", "inference_mode", "set_grad_enabled")
+    return any(getattr(item, "attr", getattr(item, "id", "")) in words for item in ast.walk(node))
+
+
+def may_set_mode(run: Run, node: ast.expr) -> bool:
+    """Whether a context manager of unknown make may switch grad mode off: a variable, or a call that says so."""
+    if isinstance(node, (ast.Name, ast.Attribute, ast.IfExp)):
+        return "lock" not in run.text(node).lower()
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    own = run.module.survey.functions.get(name)
+    return bool(_MAY_SET.search(run.text(node.func))) or (own is not None and _mentions_mode(own.node))
+
+
+def made_in_inference_mode(run: Run, value: Value, done: Run | None = None) -> None:
+    """The value was made under inference_mode: here, or by a function of the file that has run."""
+    if done is None:
+        marks = run.tape.in_inference > 0
+    else:
+        marks = any(ref.obj in done.tape.inference for one in done.returned for ref in one.value.refs)
+    for ref in value.refs if marks else ():
+        if ref.obj.owner in ("fresh", "unknown") and ref.obj.kind in ("tensor", "unknown"):
+            run.tape.inference.add(ref.obj)
+
+
+def names_inference_mode(run: Run, node: ast.expr) -> bool:
+    """Whether a context manager is `torch.inference_mode()`."""
+    return isinstance(node, ast.Call) and run.names.qualify(node.func) in INFERENCE_MODE
+
+
+def in_inference_mode(module: Module, function: Function) -> bool:
+    """Whether a function is decorated with `torch.inference_mode`."""
+    if isinstance(function.node, ast.Module) or entry_mode(module, function) is not False:
+        return False
+    targets = [item.func if isinstance(item, ast.Call) else item for item in function.node.decorator_list]
+    return any(module.names.qualify(target) in INFERENCE_MODE for target in targets)
+
+
+class Mention(NamedTuple):
+    """A place of the file that names a function: in which function it stands, and whether grad mode is on there."""
+
+    within: str
+    on: bool
+    own: str  # the class in which it is read from `self`
+
+
+def without_grad(module: Module, function: Function) -> bool:
+    """Whether the file calls a function, and never in grad mode."""
+    if module.mentions is None:
+        module.mentions = _mentions(module)
+    name = function.name
+    if name == "forward":
+        return False  # called by the module's own `__call__`
+    if name == "__init__" and function.cls is not None:
+        name = function.cls.name
+    return _only_off(module, name, function.cls.name if function.cls is not None else "", set())
+
+
+def _only_off(module: Module, name: str, cls: str, seen: set[str]) -> bool:
+    found = (module.mentions or {}).get(name, [])
+    for own in ([one for one in found if cls and one.own == cls], [one for one in found if cls and one.own]):
+        if own:
+            found = own
+            break
+    found = [one for one in found if one.within != name]
+    if not found or name in seen:
+        return bool(found)
+    seen = seen | {name}
+    return all(not one.on or (one.within and _only_off(module, one.within, one.own, seen)) for one in found)
+
+
+def _mentions(module: Module) -> dict[str, list[Mention]]:
+    """Every name and attribute that is read anywhere in the file, by its last part."""
+    defined = set(module.survey.classes)
+    functions: dict[ast.AST, Function] = {}
+    for function in module.survey.all:
+        defined.add(function.name)
+        functions[function.node] = function
+    found: dict[str, list[Mention]] = {}
+    pending: list[tuple[ast.AST, str, str, bool]] = [(module.survey.body.node, "", "", True)]
+    while pending:
+        node, cls, within, on = pending.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            known = functions.get(node) or module.nested(node)
+            defined.add(node.name)
+            mode = entry_mode(module, known)
+            pending.extend((item, cls, within, on) for item in node.decorator_list)
+            pending.extend((item, cls, node.name, mode is not False and on) for item in node.body)
+            continue
+        if isinstance(node, ast.ClassDef):
+            pending.extend((item, node.name, within, on) for item in (*node.decorator_list, *node.bases, *node.body))
+            continue
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            inside = on
+            for item in node.items:
+                call = item.context_expr
+                if isinstance(call, ast.Call):
+                    said = mode_of(module.names.qualify(call.func), call)
+                    inside = False if said == "off" else True if said == "on" else inside
+                pending.append((call, cls, within, on))
+            pending.extend((item, cls, within, inside) for item in node.body)
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.setdefault(node.id, []).append(Mention(within, on, ""))
+        elif isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            found.setdefault(node.attr, []).append(Mention(within, on, cls if own else ""))
+        pending.extend((child, cls, within, on) for child in ast.iter_child_nodes(node))
+    return {name: mentions for name, mentions in found.items() if name in defined}

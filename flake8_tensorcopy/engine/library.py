@@ -24,6 +24,33 @@ CONTAINER_METHODS = frozenset(
     "append appendleft extend insert items values keys copy get pop setdefault update clear popitem".split()
 )
 
+# Classes of torch.nn whose objects have parameters of their own.
+WITH_PARAMETERS = frozenset(
+    f"{kind}{size}"
+    for kind in ("BatchNorm", "Conv", "ConvTranspose", "LazyBatchNorm", "LazyConv", "LazyConvTranspose")
+    for size in ("1d", "2d", "3d")
+) | frozenset(
+    "Bilinear Embedding EmbeddingBag GRU GRUCell GroupNorm LSTM LSTMCell LayerNorm LazyLinear Linear "
+    "MultiheadAttention PReLU RMSNorm RNN RNNCell SyncBatchNorm Transformer TransformerDecoder "
+    "TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer AdaptiveLogSoftmaxWithLoss".split()
+)
+# Those that have some only when told `affine=True`.
+AFFINE_IF_ASKED = frozenset(f"{lazy}InstanceNorm{size}" for lazy in ("", "Lazy") for size in ("1d", "2d", "3d"))
+# The arguments that a product of matrices still reads after it began to write `out`; None is all of them.
+READ_WHILE_WRITTEN: dict[str, tuple[int, ...] | None] = {
+    **dict.fromkeys(("mm", "mv", "bmm", "matmul", "linalg.matmul"), (0, 1)),
+    **dict.fromkeys(("addmm", "addmv", "addbmm", "baddbmm"), (1, 2)),
+    **dict.fromkeys(("matrix_power", "linalg.matrix_power"), (0,)),
+    **dict.fromkeys(("chain_matmul", "linalg.multi_dot"), None),
+}
+# Operations that work element by element, as methods with a `_` or with `out=`, and as operators.
+ELEMENTWISE = frozenset(
+    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow copy lerp addcmul addcdiv "
+    "atan2 arctan2 hypot copysign maximum minimum fmax fmin logaddexp logaddexp2 logical_and logical_or logical_xor "
+    "bitwise_and bitwise_or bitwise_xor eq ne lt le gt ge xlogy nextafter heaviside gcd lcm "
+    "+= -= *= /= //= %= **= &= |= ^=".split()
+)
+
 # Context managers that are there to watch what happens inside.
 QUIET = ("raises", "suppress", "warns", "profile", "benchmark", "timer", "mode(", "counter", "trace", "record")
 # Calls that read a clock: what stands around them is being timed.
@@ -38,9 +65,25 @@ NUMPY_SHARES = frozenset({"asarray", "asanyarray", "ascontiguousarray", "frombuf
 NUMPY_VIEWS = frozenset(
     "reshape ravel transpose squeeze swapaxes expand_dims broadcast_to atleast_1d atleast_2d view".split()
 )
+# NumPy's calls whose result is read-only: views that overlap, and files mapped for reading.
+NUMPY_READ_ONLY = frozenset({"broadcast_to", "sliding_window_view"})
+# Methods and functions that return `bytes`, as far as a call that wants a buffer is concerned.
+GIVES_BYTES = frozenset(
+    "bytes encode tobytes read read_bytes readline getvalue recv b64decode decompress dumps pack to_bytes".split()
+)
 NUMPY_FUNCTION_WRITES = frozenset({"shuffle", "copyto", "putmask", "place", "fill_diagonal"})
 NUMPY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize"})
 EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
+
+# Parts of a name that say: a model that is not trained along.
+_FROZEN = frozenset(
+    "target frozen best old teacher ref reference ema copy prev previous backup saved snapshot original orig initial "
+    "lagged slow delayed averaged avg swa shadow anchor fixed before clone twin duplicate baseline checkpoint momentum "
+    "static stale past former kept untrained history".split()
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+# Of these, the ones that name a model which others are made from.
+_FROZEN_SOURCE = frozenset("teacher frozen ref reference old anchor".split())
 
 _TRAIN = re.compile(
     r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e)(_|$)"
@@ -49,10 +92,29 @@ _TRAIN = re.compile(
 _NOT_TRAIN = re.compile(
     r"(set|is|get|make|build|create|load|save|log|test|eval)_|_(config|args|loader|data|set|mode|metrics?)"
 )
-_OPTIMIZER = re.compile(r"(^|[._])(opt|optim|optimi[sz]er|optimi[sz]ers)\d*($|[._\[])|_(opt|optim|optimizer)\d*$")
+_OPTIMIZER = re.compile(r"(^|[._])(opts?|optims?|optimi[sz]er|optimi[sz]ers)\d*($|[._\[])|_(opt|optim|optimizer)\d*$")
+_BACKWARD_OWNER = re.compile(
+    r"(^|[._])(self|accelerator|fabric|engine|trainer|strategy|booster|plugin|scaler|amp|model|optimizer|precision)$"
+)
 _LOADER = re.compile(r"(^|[._])(data_?)?loader($|[._\d])|Loader\(", re.IGNORECASE)
 _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", re.IGNORECASE)
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
+
+
+# Layers of torch.nn with parameters of their own; the first ones keep their argument for the gradient of these.
+KEEPING_LAYERS = (
+    "Linear", "Conv", "LazyConv", "LazyLinear", "BatchNorm", "SyncBatchNorm", "LayerNorm", "GroupNorm", "RMSNorm"
+)  # fmt: skip
+_WEIGHTED = (
+    *KEEPING_LAYERS, "Bilinear", "Embedding", "LSTM", "GRU", "RNN", "Multihead", "Transformer", "PReLU", "LazyBatch"
+)  # fmt: skip
+_MODULE_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel"})
+
+
+def has_weights(name: str) -> bool | None:
+    """Whether a module of torch.nn has parameters of its own, by its class; None for a container."""
+    short = name.rsplit(".", 1)[-1]
+    return None if short in _MODULE_CONTAINERS else short.startswith(_WEIGHTED)
 
 
 def says_training(name: str, more: frozenset[str]) -> bool:
@@ -62,9 +124,20 @@ def says_training(name: str, more: frozenset[str]) -> bool:
     return bool(_TRAIN.search(name)) and not _NOT_TRAIN.search(name) and name != "train"
 
 
+def says_frozen(name: str, source: bool = False) -> bool:
+    """Whether a name says that its model keeps its weights while another one is trained: `target_net`, `best_model`."""
+    words = {word.lower().removesuffix("s") for word in _WORD.findall(name)}
+    return not (_FROZEN_SOURCE if source else _FROZEN).isdisjoint(words)
+
+
 def says_optimizer(text: str) -> bool:
     """Whether an expression names an optimizer."""
     return bool(_OPTIMIZER.search(text))
+
+
+def says_backward_owner(text: str) -> bool:
+    """Whether `x.backward(loss)` is a call of a helper that backpropagates its argument."""
+    return bool(_BACKWARD_OWNER.search(text))
 
 
 def says_loader(text: str) -> bool:

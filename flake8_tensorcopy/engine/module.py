@@ -5,18 +5,23 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.graph import frozen_attributes
+from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
 from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.graph import Mention
     from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.unwrapped import Step
 
 MAX_CALL_DEPTH = 5
 MAX_BASES = 30
 
 MODULE_BASES = frozenset({"torch.nn.Module", "pytorch_lightning.LightningModule", "lightning.LightningModule"})
-_NUMBER_TYPES = frozenset({"int", "float", "bool", "complex", "str", "bytes", "torch.dtype", "torch.device"})
+_NUMBER_TYPES = frozenset({"int", "float", "bool", "complex", "str", "torch.dtype", "torch.device"})
 _OPTIONAL = frozenset({"Optional", "typing.Optional", "Union", "typing.Union", "Annotated", "typing.Annotated"})
 _SEQUENCES = frozenset(
     "list List tuple Tuple Sequence Iterable typing.List typing.Tuple typing.Sequence typing.Iterable "
@@ -32,8 +37,23 @@ class Module:
         self.survey = survey
         self.names = survey.names
         self.runs: dict[Function, Run | None] = {}
+        self.early: set[Function] = set()  # run before it was known what `__init__` makes: once more when that is known
         self.depth = 0
         self.train_calls = train_calls
+        self.given: dict[tuple[Class, str], list[str]] = {}  # attributes that constructors set to what calls give them
+        self.asked: dict[ast.AST, tuple[Class, tuple[str, ...]]] = {}  # what of an object a fact is about
+        self.proven: set[ast.AST] = set()  # writes of functions that some call of this file gives a tensor
+        self.mentions: dict[str, list[Mention]] | None = None  # made when it is first asked for
+        self.frozen: frozenset[str] | None = None  # the same
+        self.graphs_given: dict[Function, dict[str, set[bool | None]]] = {}  # which arguments of its calls require grad
+        self.wraps: dict[Obj, tuple[ast.AST, Chain]] = {}  # which `nn.Parameter(..)` made it, and how it had come there
+        self.unwraps: dict[Obj, Step] = {}  # results of calls that were Parameters inside
+        self.kept: set[ast.AST] = set()  # calls of `nn.Parameter` whose result is held as it is
+        self.leaves: dict[Obj, tuple[ast.AST, Chain]] = {}  # what made it a leaf, and how it had come there
+        self.moved: dict[Obj, tuple[Step, Obj]] = {}  # results of calls that were computed from a leaf inside
+        self.layered: dict[Class, bool] = {}  # classes whose objects have parameters, or have none
+        self.registered: set[Obj] = set()  # lists that a ModuleList or ParameterList was made of
+        self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
 
@@ -54,6 +74,10 @@ class Module:
         finally:
             self.depth -= 1
         self.runs[function] = done
+        if function.name == "__init__":
+            for method in self.early:
+                self.runs.pop(method, None)
+            self.early.clear()
         return done
 
     def nested(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
@@ -109,6 +133,12 @@ class Module:
                 return True
         return False
 
+    def _is_layer(self, cls: Class) -> bool:
+        """Whether a class is one of torch.nn's layers, made to do something else beside."""
+        return any(library.has_weights(self.names.qualify(base) or "") for base in cls.bases) and "weight" not in (
+            cls.assigns
+        )
+
     def kind_of_class(self, cls: Class) -> str:
         return "module" if self.is_module(cls) else "instance"
 
@@ -129,6 +159,11 @@ class Module:
         if run is None:
             if init is not None:
                 del self._tables[cls]
+                self.early.update(
+                    function
+                    for function, done in self.runs.items()
+                    if done is None and function.cls is cls and function is not init
+                )
             return table
         me = run.params[0] if run.params else None
         if me is not None and run.state is not None:
@@ -176,6 +211,8 @@ class Module:
             made.any_of = run.any_item(obj)
         if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):
             made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
+        if cls is not None and obj.kind == "module" and key in (".weight", ".bias") and self._is_layer(cls):
+            made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
         if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
             copy_facts(obj.data.obj, made)
         if not attribute and obj.data in ("tensors", "indices"):
@@ -214,6 +251,14 @@ class Module:
         methods = cls.assigns.get(key[1:], set())
         if methods <= {"__init__"}:
             copy_facts(was, made)
+            if made.graph is not False and key[1:] in frozen_attributes(self):
+                if made.kind == "module":
+                    made.leaf = False
+                else:
+                    made.graph = None
+            step = moved(self, found.refs[0])
+            if step is not None:
+                self.moved[made] = step
             if was.kind == "optimizer" and isinstance(was.data, list):
                 made.data = self._held_modules(run, cls, was.data, obj)
             items = self.table(cls).get(key + "[]")
@@ -283,9 +328,11 @@ class Module:
             made.dtype = _TYPED.get(name.removeprefix("torch."), "")
             made.param = name == "torch.nn.Parameter"
             if name == "torch.nn.Parameter":
-                made.leaf = True
+                made.leaf = made.graph = True
         elif name == "numpy.ndarray":
             made.kind = "array"
+        elif name == "bytes":
+            made.kind = "bytes"
         elif name in _NUMBER_TYPES:
             return None
         elif name in _MAPPINGS:

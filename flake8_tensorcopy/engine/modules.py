@@ -8,12 +8,22 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
+    container,
     evaluate,
     fresh,
 )
+from flake8_tensorcopy.engine.graph import freeze, frozen, graph_of_result
+from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
+from flake8_tensorcopy.engine.parameters import assigned
+from flake8_tensorcopy.engine.registration import handed
+from flake8_tensorcopy.engine.replaced import built, note_step
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
+from flake8_tensorcopy.engine.snapshots import stepped
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.trained import note_optimizer
+from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -35,6 +45,9 @@ def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | No
     if not library.says_training(name, run.module.train_calls):
         return
     touched: list[Value] = [value for _, value in args.all()]
+    for value in touched:
+        if value.obj is not None and value.obj.kind == "optimizer":
+            note_step(run, value)
     if receiver is not None:
         touched.append(receiver)
     for value in touched:
@@ -59,7 +72,11 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     Not a copy that the function made itself, and not a module that belongs to another object: `a.optimizer` trains
     `a.model` and not `b.model`.
     """
+    run.steps.append(run.count())
     obj = optimizer.obj
+    if obj is not None:
+        stepped(run, obj, node)
+    note_step(run, optimizer)
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
     if not (isinstance(known, list) and known):
         owners = _owners(obj)
@@ -84,6 +101,7 @@ def _related(one: list[Obj], other: list[Obj]) -> bool:
 
 def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     modules: list[Obj] = []
+    optimized(run, node, args.values[:1] or [value for _, value in args.keywords.values()])
     pending = [value for _, value in args.all()]
     while pending:
         value = pending.pop()
@@ -95,17 +113,25 @@ def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
                     modules.extend(r.obj for r in parts[0][1].refs)
                 else:
                     pending.extend(part for _, part in parts)
+            elif obj.param and obj.owner == "item" and obj.parent is not None and obj.parent not in modules:
+                modules.append(obj.parent)  # `[*net.parameters()]`
+            elif obj.kind in CONTAINERS and not run.now.fields(obj):
+                pending.extend(Value((Ref(one),)) for one in obj.operands)  # `list(..) + list(..)`
             elif obj.kind in CONTAINERS:
                 for held in run.now.fields(obj).values():
                     modules.extend(r.obj for r in held.refs if r.chain and r.chain[-1].kind == SNAPSHOT)
                     pending.append(held)
-    return fresh(run, node, "optimizer", name, cls=name, data=modules)
+    result = fresh(run, node, "optimizer", name, cls=name, data=modules)
+    built(run, node, result.refs[0].obj, modules, [value for _, value in args.all()])
+    return note_optimizer(run, result, args)
 
 
 def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     obj = Obj("module", "fresh", node, made="torch.nn.Sequential", cls="torch.nn.Sequential")
     if args.values and not args.spread and not any(value.kind == "dict" for value in args.values):
         obj.data = ("layers", list(args.values))
+    elif args.spread:
+        obj.data = ("some layers", list(args.values))  # `Sequential(*layers)`: what stands for any of them
     match node.args:
         case [ast.Call(args=[ast.List(elts=pairs)])] if all(isinstance(pair, ast.Tuple) for pair in pairs):
             # `Sequential(OrderedDict([("act", nn.ReLU()), ..]))`
@@ -115,13 +141,20 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
 
 def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
     """`register_buffer("cov", x)`: an assignment of `self.cov`."""
-    name = args.values[0] if args.values else UNKNOWN
-    value = args.values[1] if len(args.values) > 1 else args.keywords.get("tensor", (node, UNKNOWN))[1]
+    name = args.values[0] if args.values else args.keywords.get("name", (node, UNKNOWN))[1]
+    given: tuple[ast.expr, Value] = (node, UNKNOWN)
+    if len(args.values) > 1:
+        given = args.nodes[1], args.values[1]
+    else:
+        given = next((args.keywords[key] for key in ("tensor", "param", "module") if key in args.keywords), given)
+    source, value = given
     if isinstance(name.const, str):
         for ref in one.refs:
             shown = f"{ref.obj.key}.{name.const}"
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "register_parameter":
+                reaches(run, ref.obj, shown, value, node)
             place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)
-            run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, args.nodes[-1]))
+            run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, source))
             if run.function.cls is not None:
                 run.function.cls.assigns.setdefault(name.const, set()).add(run.function.name)
     return NONE
@@ -130,6 +163,7 @@ def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
 def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -> Value | None:
     ref = one.refs[0]
     obj = ref.obj
+    run.asked.add(obj)
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return registered(run, node, one, args)
     if name == "state_dict" and not library.says_optimizer(obj.key):
@@ -143,6 +177,7 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         return Value((Ref(Obj("iter", "fresh", node, made=name, data=(kind, [(node, one)]))),))
     if name == "load_state_dict":
         args.use(run)
+        assigned(run, node, obj, args)
         own = any(
             held.obj is obj and any(link.kind == SNAPSHOT for link in held.chain)
             for value in args.values
@@ -153,17 +188,25 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         if not own:
             train(run, node, obj, f"{obj.key or 'it'}.load_state_dict()")
         return UNKNOWN
+    if name in ("modules", "named_modules", "children", "named_children") and obj.kind == "module":
+        return Value((Ref(Obj("iter", "fresh", node, made=name)),))
     if obj.kind != "module":
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
             obj.refuted = True
+            if name == "zero_grad":
+                run.zeroed.add(obj)
             args.use(run)
             return one
         return None
     if name in library.MODULE_SELF:
         args.use(run)
+        if name == "requires_grad_" and args.all() and not args.flag("requires_grad", 0):
+            freeze(run, obj, certain=isinstance(args.all()[0][0], ast.Constant))
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
+        if name == "requires_grad_" and args.all():
+            handed(run, one)  # frozen: nobody wants it trained
         return Value((ref.derive(Link(ALIAS, name, node)),))
     return None
 
@@ -191,7 +234,8 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     if module.data == "inplace":
         for value in args.values:
             run.note(value, 2)
-        return in_place(run, node, given, shown, "module", run.short(args.nodes[0]) if args.nodes else "")
+        target = run.short(args.nodes[0]) if args.nodes else ""
+        return in_place(run, node, given, shown, "module", target, in_place_row(module))
     if op is not None and op.result in ("view", "maybe", "same"):
         for value in args.values[:1]:
             run.note(value, 2)
@@ -200,10 +244,29 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     for value in args.values:
         run.note(value, 2)
     args.use(run, "operand")
+    if module.cls in _RECURRENT:
+        return _call_recurrent(run, node, module, args)
     several = op is not None and op.many != 1
     result = fresh(run, node, "unknown" if several else "tensor", module.cls, operands=(module, *args.objs()))
-    result.refs[0].obj.graph = True if run.now.grad else (False if run.now.grad is False else None)
+    made = result.refs[0].obj
+    made.graph = graph_of_call(run, module, args.values)
+    record(run, node, shown, module_keeps(module), list(args.values), made)
     return result
+
+
+_RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
+
+
+def _call_recurrent(run: Run, node: ast.Call, module: Obj, args: Args) -> Value:
+    """`output, state = lstm(x)`: an LSTM keeps its output for backward."""
+    parts: list[tuple[str, ast.expr, Value]] = []
+    for slot in ("[0]", "[1]"):
+        part = fresh(run, node, "unknown", module.cls, operands=(module, *args.objs()))
+        part.refs[0].obj.graph = graph_of_call(run, module, args.values)
+        parts.append((slot, node, part))
+    keeps = module_keeps(module)
+    record(run, node, module.cls.rsplit(".", 1)[-1], keeps, list(args.values), parts[0][2].refs[0].obj)
+    return container(run, node, "tuple", parts)
 
 
 def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, shown: str) -> Value:
@@ -218,9 +281,17 @@ def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, show
         inner.node, inner.nodes, inner.values = node, args.nodes[:1], [value]
         inner.keywords, inner.spread, inner.read = {}, False, False
         value = call_module(run, node, obj, inner, shown)
-        if value.refs and value.refs[0].obj.owner == "fresh" and not value.refs[0].chain:
-            return value
     return value
+
+
+def graph_of_call(run: Run, module: Obj, given: list[Value]) -> bool | None:
+    """Whether what a module of torch.nn returns requires grad: for its own parameters, or for what it is given."""
+    if not run.now.grad:
+        return run.now.grad
+    if not frozen(module) and library.has_weights(module.cls) is not False:
+        return True
+    graph = graph_of_result(given)
+    return None if module.graph is not False and library.has_weights(module.cls) is not False and not graph else graph
 
 
 def may_change(run: Run, obj: Obj) -> None:

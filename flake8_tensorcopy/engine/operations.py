@@ -6,6 +6,7 @@ import ast
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.evaluate import (
     container,
     copy_of,
@@ -13,10 +14,22 @@ from flake8_tensorcopy.engine.evaluate import (
     is_imported,
 )
 from flake8_tensorcopy.engine.facts import CloneDetach
+from flake8_tensorcopy.engine.gradients import accumulate
+from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
+from flake8_tensorcopy.engine.leaves import marked, to_array, unmarked
+from flake8_tensorcopy.engine.linked import operand
+from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
+from flake8_tensorcopy.engine.ratios import exponential
+from flake8_tensorcopy.engine.registration import handed
+from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
+from flake8_tensorcopy.engine.saved import detached_view, kept_by, record, record_in_place
+from flake8_tensorcopy.engine.selfcopy import aliased_out
+from flake8_tensorcopy.engine.storages import moved
+from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -57,12 +70,15 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
     if "out" in args.keywords:
         return _out(run, node, op, short, args)
     if op.inplace_flag and values and args.flag("inplace", op.inplace_position):
-        return in_place(run, node, values[0], short, "function", run.short(nodes[0]))
+        return in_place(run, node, values[0], short, "function", run.short(nodes[0]), ops.function(name + "_"))
     if op.writes and values:
         for index in op.writes:
             if index < len(values):
                 write_to(run, node, values[index], short, "function", run.short(nodes[index]))
                 run.written_here.append((node, values[index], short))
+                others = [value for value in values if value is not values[index]]
+                written_from(run, values[index].refs, others)
+                record_in_place(run, node, op, short, values[index].refs, others)
         for position, (given, value) in enumerate(args.all()):
             if position not in op.writes:
                 run.use(value, given, "operand")
@@ -70,6 +86,8 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
             return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in values[op.of].refs))
         return UNKNOWN
     run.function_calls[node] = (op, short)
+    if short == "exp" and values:
+        exponential(run, node, values[0])
     role = op_role(op, short, len(values))
     sharing = op.result in ("view", "maybe", "same") and 0 <= op.of < len(values)
     for position, (given, value) in enumerate(args.all()):
@@ -101,14 +119,17 @@ def _out(run: Run, node: ast.Call, op: Op, short: str, args: Args) -> Value:
     target_node, target = args.keywords["out"]
     if target.kind == "none":
         return op_result(run, node, op, short, args.values, args, 1)
+    aliased_out(run, node, op.name, args)
+    run.operands = (node, [pair for pair in args.all() if pair[0] is not target_node])
     write_to(run, node, target, short, "out", run.short(target_node))
     run.written_here.append((node, target, f"{short}(out=..)"))
     return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
 
 
-def in_place(run: Run, node: ast.Call, value: Value, op: str, how: str, target: str) -> Value:
+def in_place(run: Run, node: ast.Call, value: Value, op: str, how: str, target: str, row: Op | None) -> Value:
     write_to(run, node, value, op, how, target)
     run.written_here.append((node, value, op))
+    record_in_place(run, node, row, op, value.refs, [])
     return Value(tuple(ref.derive(Link(ALIAS, op, node)) for ref in value.refs))
 
 
@@ -354,7 +375,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         return fresh(run, node, "list", short, *tensors[:1], data="tensors")
     result = fresh(run, node, kind, short, *tensors[:3])
     obj = result.refs[0].obj
-    obj.operands = tuple(ref.obj for value in (*tensors, *args.given(values)) for ref in value.refs)
+    obj.operands = tuple(operand(ref) for value in (*tensors, *args.given(values)) for ref in value.refs)
     if values and len(values[0].refs) == 1:
         obj.copied = values[0].refs[0]
     obj.dtype = _made_dtype(run, op, short, args)
@@ -382,8 +403,10 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
     elif run.now.grad is False or op.detaches:
         obj.graph = False
     else:
-        graphs = [value.obj.graph if value.obj is not None else None for value in tensors]
-        obj.graph = True if True in graphs else (False if graphs and all(g is False for g in graphs) else None)
+        obj.graph = graph_of_result(items_of(run, [*tensors, *args.given(values)]))
+        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph:
+            obj.graph = None  # of values and indices, only the values
+    record(run, node, short, None if op.factory else kept_by(op), values, obj)
     return result
 
 
@@ -427,6 +450,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     one = Value((ref,))
     whole = run.method_calls[node][0] if node in run.method_calls else one
     if name == "share_memory_":
+        moved(run, node, ref)
         ref.obj.moved = True
     if name in library.TENSOR_ONLY or (name == "clamp" and any(value.refs for value in args.values)):
         run.note(one, 2)
@@ -444,9 +468,15 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             for given, value in args.all() if not args.read else ():
                 run.use(value, given, "operand")
             args.read = True
+            moved_by(run, node, (value for _, value in args.all()))
+            if node.args:
+                added_in_place(run, node, ref, name, func, args.values)
             if name == "copy_":
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
+            run.operands = (node, args.all())
             write_to(run, node, one, name, "method", run.short(func.value), whole=whole)
+            written_from(run, one.refs, args.values)
+            record_in_place(run, node, op, name, one.refs, args.values)
             run.use(one, func.value, "receiver")
             run.written_here.append((node, one, name))
             return Value((ref.derive(Link(ALIAS, name, node)),)) if op.result == "same" else UNKNOWN
@@ -455,13 +485,23 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     if name == "requires_grad_":
         asked = next((item for item, _ in args.all()), None)
         if asked is None or args.flag("requires_grad", 0):
-            ref.obj.leaf, ref.obj.graph = True, True
+            begins(run, node, one)
+            made_leaf(run, node, ref, run.short(func.value))
+            marked(run, node, one, run.short(func.value), attribute=False)
         else:
-            ref.obj.graph = False if isinstance(asked, ast.Constant) else None
+            handed(run, one)  # frozen: nobody wants it trained
+            unmarked(run, ref, certain=isinstance(asked, ast.Constant))
+    if name == "exp":
+        exponential(run, node, one)
     if name == "retain_grad":
+        keeps_gradient(run, ref)
         ref.obj.leaf = True
+        run.tape.retained.add(ref.obj)
     if name == "detach":
         _clone_detach(run, node, ref, func)
+    if name == "detach_":
+        detached_view(run, node, ref, run.short(func.value))
+        ref.obj.graph = None if run.now.arms and ref.obj.owner != "fresh" else False
     if name in ("item", "tolist"):
         host_read(run, node, ref, name)
     role = op_role(op, name, 1 + sum(1 for value in args.values if value.refs))
@@ -474,13 +514,14 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             return STRING
         return share(run, node, op, name, one, args, receiver_first=0)
     if op.result == "array" and op.of == 0:
+        to_array(run, node, ref, run.short(func.value), ".numpy()")
         return Value((ref.derive(Link(NUMPY, name, node)),))
     if op.result != "host" or op.reads_data:
         run.use(one, func.value, role, whole=whole)
     reduced_on_host(run, node, ref, name, op)
     if name == "clone":
         return copy_of(run, node, ref, "clone", whole=whole)
-    return op_result(run, node, op, name, [one, *args.values], args, 1)
+    return op_result(run, node, op, name, [one, *args.values], args, 0)
 
 
 def array_arguments(args: Args) -> bool:
@@ -504,18 +545,39 @@ def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> No
 
 def on_graph(ref: Ref) -> bool | None:
     """Whether a reference requires grad, as far as known."""
-    if any(link.kind in (DETACH, NUMPY) for link in ref.chain) or ref.obj.slot == ".grad":
+    if ref.obj.slot == ".grad":
         return False
+    for position in range(len(ref.chain) - 1, -1, -1):
+        link = ref.chain[position]
+        if link.op in ("Parameter", "requires_grad_"):
+            return _asked_for(link.node, 1 if link.op == "Parameter" else 0)
+        if link.kind in (DETACH, NUMPY):
+            return position < ref.held and ref.place is not None and ref.place.tracked
+        if link.kind == SNAPSHOT:
+            return (link.op == "parameters" and not (ref.obj.graph is False or ref.obj.leaf is False)) or None
     dtype = dtype_of(ref)
     if dtype == "bool" or "int" in dtype:
         return False
     return ref.obj.graph
 
 
+def _asked_for(node: ast.AST, position: int) -> bool | None:
+    """Whether a call that marks a leaf says `requires_grad=True`, which is what it does if it says nothing."""
+    given = node.args[position:] if isinstance(node, ast.Call) else []
+    asked = [k.value for k in node.keywords if k.arg == "requires_grad"] if isinstance(node, ast.Call) else []
+    for item in (*given[:1], *asked):
+        return bool(item.value) if isinstance(item, ast.Constant) else None
+    return True
+
+
 def backward(run: Run, node: ast.Call, base: Value, args: Args) -> None:
     """`loss.backward()`: the gradients of everything it was computed from are written."""
+    accumulate(run, node, [*(ref.obj for ref in base.refs), *args.objs()])
+    for value in (base, *args.values[:1]):
+        sink(run, value, node, backward=True, retains=args.flag("retain_graph", 1))
     for ref in base.refs:
-        run.backwards.append(Backward(ref, node, run.loop, run.count(), run.now.arms, args.flag("retain_graph", 1)))
+        retains = args.flag("retain_graph", 1)
+        run.backwards.append(Backward(ref, node, run.loop, run.count(), run.now.arms, retains, run.within))
         if ref.obj.kind in ("tensor", "unknown"):
             ref.obj.zero_dim = ref.obj.zero_dim or not any(link.kind == VIEW for link in ref.chain)
             if ref.obj.kind == "unknown":

@@ -6,6 +6,8 @@ import ast
 from dataclasses import replace
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.aliases import settle_copies
+from flake8_tensorcopy.engine.defaults import shared_defaults
 from flake8_tensorcopy.engine.evaluate import (
     evaluate,
 )
@@ -14,10 +16,19 @@ from flake8_tensorcopy.engine.facts import (
     DroppedResult,
     LostWrite,
 )
+from flake8_tensorcopy.engine.gradients import settle_writes
+from flake8_tensorcopy.engine.handed_out import live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar
 from flake8_tensorcopy.engine.loops import finish_loops
+from flake8_tensorcopy.engine.parameters import finish_wraps
+from flake8_tensorcopy.engine.repeated import finish_repeats
+from flake8_tensorcopy.engine.replaced import report_replaced
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import finish as finish_graph
 from flake8_tensorcopy.engine.staleness import settle
+from flake8_tensorcopy.engine.storages import finish_storages
+from flake8_tensorcopy.engine.trained import finish_training
+from flake8_tensorcopy.engine.unwrapped import report_unwrapped
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
@@ -168,6 +179,17 @@ def finish_run(run: Run) -> None:
     settle(
         run,
     )
+    shared_defaults(run)
+    live_in_containers(run)
+    settle_writes(run)
+    settle_copies(run)
+    finish_repeats(run)
+    finish_wraps(run)
+    finish_storages(run)
+    finish_graph(run)
+    finish_training(run)
+    report_unwrapped(run)
+    report_replaced(run)
     finish_loops(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:

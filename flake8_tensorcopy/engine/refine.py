@@ -8,8 +8,8 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     is_imported,
 )
+from flake8_tensorcopy.engine.graph import may_set_mode, mode_of
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import FunctionNode
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -74,32 +74,6 @@ def _refine_identity(run: Run, left: ast.Name, op: ast.cmpop, right: ast.expr, t
 
 
 def grad_mode(run: Run, node: ast.expr) -> str | None:
-    if not isinstance(node, ast.Call):
-        return None
-    name = is_imported(run, node.func)
-    if name in ("torch.no_grad", "torch.inference_mode"):
-        return "off"
-    if name == "torch.enable_grad":
-        return "on"
-    if name == "torch.set_grad_enabled":
-        argument = node.args[0] if node.args else None
-        if isinstance(argument, ast.Constant):
-            return "on" if argument.value else "off"
-        return "unknown"
-    return None
-
-
-def no_grad_decorated(run: Run, node: FunctionNode) -> bool:
-    for decorator in node.decorator_list:
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if is_imported(run, target) in ("torch.no_grad", "torch.inference_mode"):
-            return True
-    return False
-
-
-def autograd_function(run: Run) -> bool:
-    """`forward` and `backward` of a torch.autograd.Function run with grad mode off."""
-    cls = run.function.cls
-    if cls is None or run.function.name not in ("forward", "backward", "setup_context", "vjp", "jvp"):
-        return False
-    return any((run.names.qualify(base) or "").endswith("autograd.Function") for base in cls.bases)
+    """What a context manager makes of the grad mode: on, off, unknown; None if it leaves it alone."""
+    said = mode_of(is_imported(run, node.func), node) if isinstance(node, ast.Call) else ""
+    return said or ("unknown" if may_set_mode(run, node) else None)

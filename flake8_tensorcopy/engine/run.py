@@ -14,9 +14,11 @@ from flake8_tensorcopy.engine.facts import (
     PointerTest,
     StaleRead,
 )
+from flake8_tensorcopy.engine.graph import Tape
 from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
+from flake8_tensorcopy.engine.trail import Trail
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     UNKNOWN,
@@ -31,9 +33,19 @@ from flake8_tensorcopy.engine.values import (
 )
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.aliases import Used
     from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.generators import Spent
+    from flake8_tensorcopy.engine.gradients import Met, Touched
     from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.parameters import Wrap
+    from flake8_tensorcopy.engine.premises import Premise
+    from flake8_tensorcopy.engine.registration import Kept
+    from flake8_tensorcopy.engine.repeated import Repeat
+    from flake8_tensorcopy.engine.replaced import Built, Replacement
+    from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.summaries import Summary
+    from flake8_tensorcopy.engine.unwrapped import Step
 
 
 class Use:
@@ -67,6 +79,45 @@ class Backward(NamedTuple):
     tick: int
     arms: frozenset[Arm]
     retains: bool  # `retain_graph=True`, written out
+    within: tuple[ast.stmt, ...] = ()  # the loops around it
+
+
+class Handed(NamedTuple):
+    """A reference that leaves its owner by a store, a `yield`: where, into what, in which pass of the loops."""
+
+    ref: Ref
+    node: ast.AST
+    how: str
+    into: Obj | None
+    loop: tuple[int, ...]
+    tick: int
+    arms: frozenset[Arm]
+    mixed: bool
+    site: ast.AST  # where it is stored: for a call, in the called function
+
+
+class ItemsWritten(NamedTuple):
+    """A function of this file has written the items of a list or dict that it was given, one after the other."""
+
+    callee: Run
+    write: Write  # in the function
+    given: Ref
+    items: frozenset[Obj]
+    call: ast.Call
+    tick: int
+    arms: frozenset[Arm]
+
+
+class Hooked(NamedTuple):
+    """A forward hook that is registered on a module: the call, the module, what is called."""
+
+    module: Ref
+    node: ast.Call
+    hook: Function
+    output: int  # which argument of the hook is the output
+    names: dict[str, Value]  # what was in sight
+    arms: frozenset[Arm]
+    each: bool  # on the layers of the module that a loop meets
 
 
 class LoopFrame:
@@ -88,6 +139,7 @@ class Run:
         self.function = function
         self.state: State | None = State()
         self.loop: tuple[int, ...] = ()
+        self.within: tuple[ast.stmt, ...] = ()  # the loops under way, of which `loop` tells the passes
         self.frames: list[LoopFrame] = []
         self.handlers: list[list[State]] = []
         self.stmt: ast.stmt | None = None
@@ -98,7 +150,32 @@ class Run:
         self.returned: list[Returned] = []
         self.log: list[Write] = []
         self.backwards: list[Backward] = []
+        self.called: dict[ast.AST, Run] = {}  # calls of functions of this file
+        self.handed: list[Handed] = []
+        self.hooks: list[Hooked] = []
+        self.items_written: list[ItemsWritten] = []
+        self.read_at: dict[Obj, int] = {}  # when an item of a container was read last
+        self.loop_nodes: list[ast.stmt] | None = None
+        self.tape = Tape()
+        self.augmented = UNKNOWN  # the right side of the augmented assignment under way
+        self.trail = Trail()
         self.modules: dict[Obj, None] = {}
+        self.yields = False
+        self.tokens: dict[Obj, Obj] = {}
+        self.loads: list[Loaded] = []
+        self.used: list[Used] = []
+        self.asked: set[Obj] = set()  # what a method was called on that only modules have
+        self.shallow: list[tuple[Obj, Obj, int]] = []  # copies by `copy.copy`, of what, and when
+        self.gradients: dict[Obj, None] = {}  # what `.grad` was found to hold
+        self.grad_calls: dict[Obj, tuple[Obj, dict[str, Obj]]] = {}
+        self.touched: list[Touched] = []
+        self.met: list[Met] = []
+        self.clears = False  # lets go of gradients
+        self.zeroed: set[Obj] = set()  # what `zero_grad()` was called on: if it steps, it is an optimizer
+        self.stepped: list[Stepped] = []
+        self.spent: list[Spent] = []
+        self.spent_twice: dict[Obj, tuple[ast.AST, ast.AST]] = {}
+        self.leaves_early = False  # the loop that begins may stop before the end
         self.params: list[Obj] = []
         self.devices = Devices()
         self.rebinds: list[tuple[Obj, str]] = []
@@ -117,9 +194,27 @@ class Run:
         self.any_items: dict[Obj, Obj] = {}
         self.siblings: dict[str, frozenset[str]] = {}
         self.rebindings: list[tuple[Place, DeadRebinding, Ref]] = []
+        self.operands: tuple[ast.AST, list[tuple[ast.expr, Value]]] | None = None  # of the write about to be made
+        self.premises: list[Premise] = []
+        self.repeats: dict[Obj, Repeat] = {}  # containers of one object
+        self.repeat_places: dict[Place, Obj] = {}
+        self.slot_writes: dict[Obj, Write] = {}
+        self.slot_stores: set[Obj] = set()  # containers of which a slot was bound anew
+        self.in_shared_memory: set[tuple[Obj, Link | None]] = set()
+        self.left_behind: dict[Place, tuple[ast.Call, frozenset[Arm], Link | None]] = {}
+        self.read_only: set[ast.AST] = set()  # writes that no array of NumPy's would allow
+        self.wraps: list[Wrap] = []
+        self.steps: list[int] = []  # when an optimizer stepped
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
         self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
         self.loaded: set[Obj] = set()
+        self.unwrapped: list[tuple[Step, str, ast.AST]] = []  # Parameters that reached a module as plain tensors
+        self.optimizers: dict[Obj, Built] = {}
+        self.optimizer_steps: list[tuple[Obj, int]] = []  # calls of `step()`, and when
+        self.replacements: list[Replacement] = []
+        self.forwarded: dict[Obj, set[ast.Call]] = {}  # modules called with the graph recorded, and by which calls
+        self.passed: set[Obj] = set()  # in a class that keeps lists: what calls were given
+        self.kept_containers: list[Kept] = []
         self.summary: Summary | None = None
         self.logged: dict[Place, set[str]] = {}  # how each binding was used, for moves to the host
         self.between: dict[tuple[object, ...], tuple[Place, Place, int, Obj]] = {}
@@ -193,7 +288,16 @@ class Run:
         if found is None:
             found = self.entry_field(self.now, obj, key)
             self.now.set_field(obj, key, found)
+            if key == ".grad":
+                self.gradients.update((held.obj, None) for held in found.refs if held.obj.parent is obj)
         return found
+
+    def token(self, obj: Obj) -> Obj:
+        """What stands for something of an object that is no tensor: the items left in an iterator, a state."""
+        known = self.tokens.get(obj)
+        if known is None:
+            known = self.tokens[obj] = Obj("unknown", "fresh")
+        return known
 
     # ----- evidence
 
@@ -299,11 +403,16 @@ class Run:
 
     def use_iterated(self, value: Value, node: ast.AST) -> None:
         """The value is iterated over: a tensor is read, and so are the items of a container."""
+        from flake8_tensorcopy.engine.generators import spend
+
+        spend(self, value, node)
         for ref in value.refs:
             obj = ref.obj
             if obj.kind == "iter" and isinstance(obj.data, tuple):
                 kind, parts = obj.data
                 for part_node, part in parts:
+                    if ref.arms:
+                        part = Value(tuple(one.under(ref.arms) for one in part.refs), part.kind, part.const)
                     if kind in ("items", "values"):
                         self.use_deep(part, node, "iterate")
                     elif kind not in ("keys", "range"):
@@ -331,9 +440,15 @@ class Run:
 
     def item_read(self, obj: Obj) -> None:
         """An item of a container is read: an edited state_dict serves as a dict of one's own."""
+        self.read_at[obj] = self.clock
         edit = self.edited.get(obj)
         if edit is not None and edit[2] is not self.stmt:
             self.loaded.add(obj)
+
+    def module_used(self, ref: Ref, node: ast.AST, called: bool) -> None:
+        from flake8_tensorcopy.engine.aliases import module_used
+
+        module_used(self, ref, node, called)
 
     def narrowed_on_host(self, value: Value, node: ast.AST, used: str) -> None:
         from flake8_tensorcopy.engine.host import narrowed_on_host
@@ -342,7 +457,12 @@ class Run:
 
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
+        from flake8_tensorcopy.engine.moved_leaf import used_as_leaf
+
+        if isinstance(node, ast.Attribute):
+            used_as_leaf(self, ref, node, self.short(node.value), "grad")
         self._item_gradient_read(ref, node)
+        self.tape.gradients.setdefault(ref.obj, node)
         candidate = self.leaf_candidates.get(ref.place) if ref.place is not None else None
         if (candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt) or (
             candidate is not None and not ref.obj.leaf and self.loop
@@ -377,6 +497,21 @@ class Run:
             known = self.now.absorbed.get(ref.place, frozenset())
             self.now.absorbed[ref.place] = known | self.now.written(ref.obj)
             self.written_back.add(ref.obj)
+
+    def hand_out(self, value: Value, node: ast.AST, how: str, into: Obj | None = None) -> None:
+        """The value, or what a container holds, goes to somebody else."""
+        pending = [value]
+        seen: set[Obj] = set()
+        while pending and len(seen) < 20:
+            held = pending.pop()
+            for ref in held.refs:
+                if ref.obj in seen or exclusive(ref.arms, self.now.arms):
+                    continue
+                seen.add(ref.obj)
+                if ref.obj.kind in ("tuple", "list", "dict"):
+                    pending.extend(self.now.fields(ref.obj).values())
+                arms = ref.arms | self.now.arms
+                self.handed.append(Handed(ref, node, how, into, self.loop, self.count(), arms, mixed(held, ref), node))
 
     def reading_arguments(self, function: Function, args: Args) -> None:
         """A function of this file reads what it is given."""
@@ -423,6 +558,11 @@ class Run:
             self.strengths[mark] = strength
             if between is not None:
                 self.between[mark] = between
+
+
+def last_state(run: Run) -> State | None:
+    """The state at the end of a function."""
+    return run.state if run.state is not None else run.returned[-1].state if run.returned else None
 
 
 def for_all(slot: str) -> bool:

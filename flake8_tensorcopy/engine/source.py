@@ -33,6 +33,29 @@ PARAMETERS = 8192
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed
+CALLS_WRITER = 1 << 20  # a call of a function of the file that may write
+DEFAULT = 1 << 21  # a default that is made once: no number, no text
+HANDS_OUT = 1 << 22  # returns what `self` holds, or a name for it
+HOOK = 1 << 23  # registers a forward hook
+KEPT_ITEMS = 1 << 24  # a name for a generator, for parameters, for a list of them
+MODULE_ALIAS = 1 << 25  # a second name, move or shallow copy of what may be a module
+INDEX_ADD = 1 << 26  # `x[idx] += v`
+LOADS_STATE = 1 << 27  # `load_state_dict`
+REPEAT = 1 << 28  # a list display times a number, a comprehension of one name, `dict.fromkeys`
+SELF_COPY = 1 << 29  # a write with an operand of the same name, or a product of matrices with `out=`
+STORAGE = 1 << 30  # what keeps, moves or borrows a storage: `torch.save`, `share_memory_`, `frombuffer`
+WRAP = 1 << 31  # a parameter built over a tensor
+REQUIRES_GRAD = 1 << 32  # sets `requires_grad`, or reads it
+TO_ARRAY = 1 << 33  # `.numpy()`, `np.array(..)`
+INFERENCE = 1 << 34  # names inference_mode, or calls what is decorated with it
+BACKWARD = 1 << 36  # calls `backward()`, itself or through a function of this file
+KEPT = 1 << 37  # a forward method that sets an attribute, or makes a tensor of others
+REBUILT = 1 << 38  # a tensor made of others by a constructor, or made a leaf
+RATIO = 1 << 39  # takes an exponential
+UNWRAP = 1 << 40  # makes a Parameter that is not simply assigned to an attribute by `__init__`
+LEAF = 1 << 41  # makes a leaf: `requires_grad=True`, `requires_grad_()`
+OPTIMIZER = 1 << 42  # builds an optimizer of torch.optim
+PLACED = 1 << 43  # puts a new object into an attribute or item of another one
 ASYNC = 1 << 48  # `non_blocking=`, `pin_memory`
 CUDA = 1 << 49  # names CUDA: `.cuda()`, "cuda:0"
 LEGACY = 1 << 50  # a tensor type by its old name, `load`
@@ -41,6 +64,16 @@ STEPS = 1 << 51  # `backward` and `step`, or what waits for each element
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
 _TRAINED = frozenset({"weight", "bias"})
+_PARAMETERS = frozenset(
+    "parameters named_parameters buffers named_buffers modules named_modules children named_children".split()
+)
+_LAZY = frozenset({"filter", "map", "zip", "enumerate", "reversed", "chain"})
+_LISTS = frozenset({"list", "tuple", "dict", "set", "OrderedDict"})
+_MOVES = frozenset("to cuda cpu float double half eval train requires_grad_".split())
+_CONSTRUCTORS = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor", "Variable"})
+_OPTIMIZERS = frozenset(
+    "SGD Adam AdamW Adamax Adagrad Adadelta ASGD LBFGS NAdam RAdam RMSprop Rprop SparseAdam Adafactor".split()
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +89,10 @@ class Function:
     inner: list[FunctionNode | ast.Lambda] = field(default_factory=list)
     loops: set[str] = field(default_factory=set)  # targets of for loops
     stores: set[str] = field(default_factory=set)  # names assigned
+    of_self: set[str] = field(default_factory=set)  # names assigned to what `self` holds
+    gives: set[str] = field(default_factory=set)  # names returned
+    moved: set[str] = field(default_factory=set)  # names whose `.to(..)` was bound
+    generates: bool = False  # returns a generator
 
     @property
     def wrapped(self) -> bool:
@@ -86,6 +123,8 @@ class Class:
     assigns: dict[str, set[str]] = field(default_factory=dict)  # attribute -> methods that assign it
     restores: dict[str, list[tuple[str, ast.Call]]] = field(default_factory=dict)  # `m.load_state_dict(self.attr)`
     annotations: dict[str, ast.expr] = field(default_factory=dict)  # of its body: dataclass fields
+    # Attributes that a method assigns a list, tuple or dict that it made, or what a call (named here) returned.
+    holders: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -122,8 +161,11 @@ def survey(tree: ast.Module) -> Survey:
         result.all.append(made)
         result.units.append((first_line(node), node.end_lineno or node.lineno))
         outer = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+        made.features |= _defaults(node)
         pending.append((body, None, outer, 0))
         pending.append((made, None, node.body, 0))
+        if any(_mentions(item, "inference_mode") for item in node.decorator_list):
+            made.features |= INFERENCE
         return made
 
     def members(cls: Class, node: ast.ClassDef) -> None:
@@ -163,18 +205,62 @@ def survey(tree: ast.Module) -> Survey:
     return result
 
 
+def _mentions(decorator: ast.expr, name: str) -> bool:
+    """Whether a decorator, called or not, has that name."""
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return name == (target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", ""))
+
+
 def _spread_writes(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write: its caller has to be run too."""
     for _ in range(4):
         changed = False
-        for feature in (WRITE, INPLACE_MODULE, ASYNC):
+        for feature in (WRITE, INPLACE_MODULE, HOOK, REPEAT, STORAGE, INFERENCE, BACKWARD, UNWRAP, LEAF, PLACED, ASYNC):
             writers = {function.name for function in functions if function.features & feature}
+            if feature not in (WRITE, INPLACE_MODULE):
+                writers.discard("__init__")  # `super().__init__()` hands nothing on
             for function in functions:
                 if not function.features & feature and not writers.isdisjoint(function.calls):
                     function.features |= feature
                     changed = True
         if not changed:
-            return
+            break
+    writers = {one.name for one in functions if one.features & WRITE and one.name[:2] != "__"}
+    # What such a class makes is called by another name.
+    writers |= {
+        function.cls.name
+        for function in functions
+        if function.cls is not None and function.features & WRITE and function.name in ("__call__", "__getitem__")
+    }
+    for function in functions:
+        if not writers.isdisjoint(function.calls):
+            function.features |= CALLS_WRITER
+    givers = {function.name for function in functions if function.generates}
+    graders = {function.name for function in functions if function.features & GRAD and "backward" in function.calls}
+    states = STATE_DICT | LOADS_STATE
+    loaders = {function.name for function in functions if function.features & states == states}
+    for function in functions:
+        if not loaders.isdisjoint(function.calls):
+            function.features |= states
+        if not givers.isdisjoint(function.calls):
+            function.features |= KEPT_ITEMS
+        if not graders.isdisjoint(function.calls):
+            function.features |= GRAD
+
+
+def _defaults(node: FunctionNode) -> int:
+    """Whether a default of a function is made by a call, or names something."""
+    given = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
+    return DEFAULT if any(isinstance(one, (ast.Call, ast.Name, ast.Attribute)) for one in given) else 0
+
+
+def _of_self(node: ast.expr | None) -> bool:
+    """Whether an expression is something that `self` holds."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+        if isinstance(node, ast.Name):
+            return node.id == "self"
+    return False
 
 
 def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -202,6 +288,9 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
     features = 0
     deepest = 0
     cls = owner.cls
+    wrapped = plainly = 0  # Parameters made, and those of them that `__init__` simply assigns
+    holders: list[tuple[str, str]] = []
+    made: set[str] = set()
     while stack:
         node, level = stack.pop()
         if level > deepest:
@@ -220,6 +309,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= ATTR_STORE
                     if name == "data" and not isinstance(node.value, (ast.Name, ast.Attribute)):
                         features |= LOST
+                    if owner.name == "forward":
+                        features |= KEPT
                     if cls is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
                         cls.assigns.setdefault(name, set()).add(owner.name)
                 stack.append((node.value, level + 1))
@@ -243,7 +334,12 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     owner.calls.add(called)
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
+                features |= _calls_feature(node, called)
+                wrapped += called == "Parameter"
+                features |= OPTIMIZER if called in _OPTIMIZERS else PLACED if called == "setattr" else 0
                 for keyword in node.keywords:
+                    if keyword.arg == "requires_grad" and is_true(keyword.value):
+                        features |= LEAF
                     if keyword.arg in ("non_blocking", "pin_memory"):
                         features |= ASYNC
                     elif keyword.arg == "collate_fn":
@@ -261,8 +357,20 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
                 elif called in _STORES:
                     features |= SHARE
+                    if isinstance(node.func, ast.Attribute) and library.says_frozen(_last_name(node.func.value)):
+                        features |= MODULE_ALIAS
+                elif called == "copy" and node.args:
+                    features |= MODULE_ALIAS
+                elif called in _CONSTRUCTORS and node.args and not isinstance(node.args[0], ast.Constant):
+                    features |= REBUILT | (KEPT if owner.name == "forward" else 0)
+                elif called == "exp":
+                    features |= RATIO
             case ast.AugAssign():
                 features |= WRITE
+                if isinstance(node.target, ast.Subscript):
+                    features |= INDEX_ADD
+                if _names_again(node.target, [node.value]):
+                    features |= SELF_COPY
                 if isinstance(node.target, ast.Attribute):
                     # In place: it binds nothing new.
                     stack.append((node.target.value, level + 1))
@@ -272,22 +380,53 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
             case ast.MatchAs():
                 features |= SHARE
+            case ast.BinOp(op=ast.Mult()):
+                for side in (node.left, node.right):
+                    if isinstance(side, (ast.List, ast.Tuple)):
+                        named = any(isinstance(item, (ast.Call, ast.Name, ast.Attribute)) for item in side.elts)
+                        features |= REPEAT if named else 0
+            case ast.ListComp() | ast.GeneratorExp() if isinstance(node.elt, (ast.Name, ast.Attribute)):
+                features |= REPEAT
+            case ast.DictComp(value=ast.Name() | ast.Attribute()):
+                features |= REPEAT
             case ast.Assign():
+                features |= _keeps(node.value) | _module_alias(owner, node)
+                if isinstance(node.targets[0], ast.Subscript) and isinstance(node.value, ast.BinOp):
+                    features |= INDEX_ADD
+                if isinstance(node.targets[0], ast.Subscript) and _names_again(node.targets[0], [node.value]):
+                    features |= SELF_COPY
                 if not all(isinstance(target, ast.Attribute) for target in node.targets):
                     features |= _shares(node.value)
                 else:
                     if owner.name != "__init__":
                         features |= SHARE
+                    plainly += owner.name == "__init__" and _builds(node.value) == "Parameter"
                     trained = any(isinstance(t, ast.Attribute) and t.attr in _TRAINED for t in node.targets)
                     if isinstance(node.value, ast.BinOp) or trained:
                         features |= REPLACED
                 if len(node.targets) > 1:
                     features |= SHARE
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
+                if cls is not None and _of_self(node.value):
+                    owner.of_self.update(target.id for target in node.targets if isinstance(target, ast.Name))
+                features |= _rebuilt(node.targets, node.value)
+                for target, value in _pairs(node):
+                    if isinstance(target, ast.Name) and _collects(value):
+                        made.add(target.id)
+                    elif isinstance(target, ast.Attribute):
+                        held = value.id if isinstance(value, ast.Name) else ""
+                        if held or _collects(value):
+                            holders.append((target.attr, held))
+                        elif cls is not None and (maker := _called(value)):
+                            cls.holders.setdefault(target.attr, maker)
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
-                features |= _shares(node.value)
+                features |= _shares(node.value) | _keeps(node.value)
+                if isinstance(node.target, ast.Attribute) and _collects(node.value):
+                    holders.append((node.target.attr, ""))
+                elif isinstance(node.target, ast.Name) and _collects(node.value):
+                    made.add(node.target.id)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr=called))) if called[-1:] != "_":
                 if ops.method(called) is not None or ops.function("torch." + called) is not None:
                     features |= DROPPED
@@ -297,8 +436,23 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 if not isinstance(node, ast.comprehension):
                     owner.loops.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
                 features |= SHARE
+            case ast.Return(value=given) if given is not None:
+                if _keeps(given):
+                    owner.generates = True
+                if cls is not None:
+                    parts = given.elts if isinstance(given, ast.Tuple) else [given]
+                    parts = given.values if isinstance(given, ast.Dict) else parts
+                    owner.gives.update(part.id for part in parts if isinstance(part, ast.Name))
+                    if any(_of_self(part) for part in parts):
+                        features |= HANDS_OUT
+            case ast.Yield() | ast.YieldFrom():
+                owner.generates = True
+                if isinstance(node, ast.Yield):
+                    features |= SHARE
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 owner.inner.append(node)
+                if not isinstance(node, ast.Lambda):
+                    features |= _defaults(node)
             case ast.Delete():
                 for target in node.targets:
                     if isinstance(target, ast.Attribute):
@@ -316,10 +470,16 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 stack.extend((item, deeper) for item in child if isinstance(item, ast.AST))
             elif isinstance(child, ast.AST):
                 stack.append((child, deeper))
+    if wrapped > plainly:
+        features |= UNWRAP
+    if cls is not None:
+        cls.holders.update((attribute, "") for attribute, held in holders if not held or held in made)
     owner.features |= features
     owner.depth = max(owner.depth, deepest)
     if owner.loops & owner.stores:
         owner.features |= LOOP_REBIND
+    if owner.of_self & owner.gives:
+        owner.features |= HANDS_OUT
     if owner.calls & _EACH or ("step" in owner.calls and owner.calls & _BACKWARD):
         owner.features |= STEPS
 
@@ -349,16 +509,27 @@ _ATTRIBUTES = {
     "meshgrid": EXPAND,
     "unfold": EXPAND,
     "as_strided": EXPAND,
+    "register_forward_hook": HOOK,
     "state_dict": STATE_DICT,
+    "load_state_dict": LOADS_STATE,
     "data_ptr": DATA_PTR,
     "grad": GRAD,
     "cpu": HOST,
     "to": HOST,
     "clone": CLONE,
+    "deepcopy": CLONE,
     "detach": DETACH,
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
+    "numpy": TO_ARRAY,
+    "array": TO_ARRAY,
+    "asarray": TO_ARRAY,
+    "inference_mode": INFERENCE,
+    "backward": BACKWARD,
+    "manual_backward": BACKWARD,
+    "requires_grad_": REBUILT | REQUIRES_GRAD | LEAF,
+    "requires_grad": REBUILT | REQUIRES_GRAD,
     "pin_memory": ASYNC,
     "cuda": CUDA,
     "load": LEGACY,
@@ -368,6 +539,107 @@ _ATTRIBUTES = {
 }
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _EACH = frozenset({"max", "min", "item"})
+
+
+def _calls_feature(node: ast.Call, called: str) -> int:
+    """What a call may do to storages, by its name and the looks of its arguments."""
+    if called in _STORAGE_CALLS or any(keyword.arg == "mmap_mode" for keyword in node.keywords):
+        return STORAGE
+    if called == "append":
+        kept = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Attribute)
+        return (
+            STORAGE
+            if kept and any(isinstance(item, ast.Subscript) for one in node.args for item in ast.walk(one))
+            else 0
+        )
+    if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
+        return WRAP
+    if called == "fromkeys":
+        return REPEAT
+    if any(keyword.arg == "out" for keyword in node.keywords):
+        return SELF_COPY
+    if called[-1:] == "_" and isinstance(node.func, ast.Attribute) and _names_again(node.func.value, node.args):
+        return SELF_COPY
+    return 0
+
+
+_WRAPS = frozenset({"Parameter", "from_pretrained", "vector_to_parameters"})
+_STORAGE_CALLS = frozenset("save share_memory_ frombuffer memmap broadcast_to sliding_window_view".split())
+
+
+def _names_again(target: ast.expr, values: list[ast.expr]) -> bool:
+    """Whether an operand is (a view of) what the target names, to go by their first names."""
+    name = _rooted(target)
+    if isinstance(target, ast.Subscript):
+        values = [*values, target.slice]
+    return bool(name) and any(f"{_rooted(value)}.".startswith(f"{name}.") for value in values)
+
+
+def _rooted(node: ast.expr) -> str:
+    """The name or dotted attribute that indices and calls are applied to: `self.x` of `self.x[1:].t()`."""
+    parts: list[str] = []
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=inner, attr=name):
+                parts.append(name)
+            case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                parts.clear()
+            case _:
+                return ""
+        node = inner
+    return ".".join([node.id, *reversed(parts)])
+
+
+def is_true(node: ast.expr) -> bool:
+    """Whether an expression is `True`, written out."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _builds(node: ast.expr) -> str:
+    """The name of the class that an expression calls, or nothing."""
+    func = node.func if isinstance(node, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return name if name[:1].isupper() else ""
+
+
+def _called(node: ast.expr) -> str:
+    """The function, or method of the object itself, that an expression calls, or nothing."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+            return name
+    return ""
+
+
+def _rebuilt(targets: list[ast.expr], value: ast.expr) -> int:
+    """What an assignment says of leaves made, and of objects put into others."""
+    features = 0
+    for target in targets:
+        if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and is_true(value):
+            features |= LEAF
+        elif isinstance(target, (ast.Attribute, ast.Subscript)) and isinstance(value, (ast.Name, ast.Call)):
+            features |= PLACED
+    return features
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment binds to what, `a, b = x, y` one by one."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
+
+
+def _collects(value: ast.expr) -> bool:
+    """Whether an expression makes a list, tuple or dict."""
+    match value:
+        case ast.List() | ast.ListComp() | ast.Tuple() | ast.Dict() | ast.DictComp():
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _collects(left) or _collects(right)
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "dict" | "OrderedDict" | "defaultdict")):
+            return True
+    return False
 
 
 def _shares(value: ast.expr) -> int:
@@ -387,3 +659,44 @@ def _shares(value: ast.expr) -> int:
             return SHARE if holds and any(isinstance(item, (ast.Name, ast.Attribute)) for item in given) else 0
         return SHARE
     return 0
+
+
+def _keeps(value: ast.expr | None, deep: int = 0) -> int:
+    """Whether a binding to this expression holds a generator, or the parameters of a module."""
+    match value:
+        case ast.GeneratorExp() if not deep:
+            return KEPT_ITEMS
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _PARAMETERS:
+            return KEPT_ITEMS
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LAZY and not deep:
+            return KEPT_ITEMS
+        case ast.Call(func=ast.Name(id=name), args=[*_, last]) if name in _LAZY and deep < 4:
+            return _keeps(last, deep + 1)
+        case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in _LISTS and deep < 4:
+            return _keeps(first, deep + 1)
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() if deep < 4:
+            return _keeps(value.generators[0].iter, deep + 1)
+        case ast.IfExp() if deep < 4:
+            return _keeps(value.body, deep + 1) | _keeps(value.orelse, deep + 1)
+    return 0
+
+
+def _module_alias(owner: Function, node: ast.Assign) -> int:
+    """Whether an assignment may give a module a second name: one name says so, or one module is moved twice."""
+    target, value = node.targets[0], node.value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+        if isinstance(value, ast.Name):
+            if value.id in owner.moved:
+                return MODULE_ALIAS
+            owner.moved.add(value.id)
+    if isinstance(target, ast.Subscript):
+        target = target.value
+    if not all(isinstance(item, (ast.Name, ast.Attribute, ast.IfExp)) for item in (target, value)):
+        return 0
+    return MODULE_ALIAS if any(library.says_frozen(_last_name(item)) for item in (target, value)) else 0
+
+
+def _last_name(node: ast.expr) -> str:
+    """`best` of `best` and of `self.best`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

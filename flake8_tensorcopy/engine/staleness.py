@@ -6,12 +6,19 @@ import ast
 from dataclasses import replace
 
 from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.aliases import alias_read
 from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
+from flake8_tensorcopy.engine.handed_out import stored_read
+from flake8_tensorcopy.engine.mutated import argument_read, items_read
+from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
+from flake8_tensorcopy.engine.snapshots import intended
+from flake8_tensorcopy.engine.storages import left_behind_used
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -59,9 +66,19 @@ def finish(run: Run) -> None:
     if not uses:
         return
     run.uses = []
+    if run.touched:
+        note_reads(run, uses)
+    if run.left_behind or run.wraps:
+        for use in uses:
+            if use.ref.place in run.left_behind and use.role not in ("receiver", "bind"):
+                left_behind_used(run, use.ref.place, use.ref, use.node)
+            if run.wraps:
+                wrapped_read(run, use)
     state = run.state
     if state is None:
         return
+    if run.items_written:
+        items_read(run, uses)
     seen: set[tuple[int, int]] = set()
     for use in uses:
         ref = use.ref
@@ -80,6 +97,7 @@ def finish(run: Run) -> None:
             if _other_item(run, write, ref):
                 continue
             if write.ref.place is place and not (use.role != "iterate" and _kept_result(write)):
+                argument_read(run, use, write)
                 continue
             mark = (id(place), id(write))
             if mark in seen:
@@ -99,9 +117,13 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     assert place is not None
     snapshot = next((link for link in ref.chain if link.kind == SNAPSHOT), None)
     if snapshot is not None:
-        _stale_snapshot(run, use, write, snapshot)
+        _stale_snapshot(run, use, write, snapshot, uses)
         return
-    if write.how in ("training", "part") or writer is None or ref.obj.moved:
+    if stale_gradient(run, use, write, uses):
+        return
+    if write.how == "training" and use.role not in ("test", "logged"):
+        alias_read(run, ref, write, use.node)
+    if write.how in ("training", "part", "gradient") or writer is None or ref.obj.moved or write.node in run.read_only:
         return
     if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
         return
@@ -167,6 +189,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         strength=(together, "difference" in roles, _RANK.get(role, 0)),
         between=(place, writer, write.time, ref.obj),
     )
+    stored_read(run, use, write)
 
 
 def _whichever(run: Run, use: Use, write: Write) -> bool:
@@ -182,7 +205,7 @@ def _whichever(run: Run, use: Use, write: Write) -> bool:
     return True
 
 
-def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link) -> None:
+def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list[Use]) -> None:
     ref = use.ref
     place = ref.place
     assert place is not None
@@ -190,7 +213,16 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link) -> None:
         return
     if any(link.kind == SNAPSHOT for link in write.ref.chain):
         return
-    copies = tuple(link.op for link in ref.chain if link is not snapshot and link.op != "=")
+    if snapshot.op == "parameters" and write.stmt is run.stmt:
+        return
+    if write.op == ".data =" and any(link.kind == DETACH for link in ref.chain):
+        return  # the parameter has another storage now: what was taken from it stays
+    copies = tuple(
+        link.op for link in ref.chain if link is not snapshot and link.op not in ("=", "parameter", "iteration")
+    )
+    compared = kept = False
+    if snapshot.op == "parameters":
+        compared, kept = intended(use, uses, write)
     run.fact(
         StaleSnapshot(
             site=place.node or snapshot.node,
@@ -203,7 +235,10 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link) -> None:
             copies=copies,
             stored=place.origin == "store",
             role=use.role,
-        )
+            compared=compared,
+            kept=kept,
+        ),
+        strength=(compared, kept),
     )
 
 

@@ -61,6 +61,11 @@ class State:
         fields[key] = value
         self.heap[obj] = fields
 
+    def drop(self, obj: Obj, key: str) -> None:
+        """One field of the object is another one from here on."""
+        self.heap[obj] = {name: value for name, value in self.fields(obj).items() if name != key}
+        self.epoch[obj] = next(_fresh)
+
     def forget(self, obj: Obj) -> None:
         """The object's fields may all have changed (an unknown call got it)."""
         self.heap.pop(obj, None)

@@ -6,12 +6,18 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine import moved_leaf, unwrapped
 from flake8_tensorcopy.engine.evaluate import held_by
+from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
-from flake8_tensorcopy.engine.parts import Index
+from flake8_tensorcopy.engine.linked import cut, linked, operand
+from flake8_tensorcopy.engine.parts import Index, mixed
+from flake8_tensorcopy.engine.run import Handed
 from flake8_tensorcopy.engine.values import (
+    DETACH,
     NUMBER,
+    NUMPY,
     UNKNOWN,
     VIEW,
     Chain,
@@ -25,7 +31,7 @@ from flake8_tensorcopy.engine.values import (
 from flake8_tensorcopy.engine.writes import write_to
 
 if TYPE_CHECKING:
-    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.run import Hooked, Run
 
 MAX_EFFECTS = 40
 
@@ -48,6 +54,7 @@ class Effect:
     training: bool
     node: ast.AST
     conditional: bool = False  # on some path of the function only
+    recorded: bool | None = True  # in grad mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,8 @@ class Summary:
     rebinds: list[tuple[Target, str]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     plain: str = ""  # kind of a result without storage: number
+    hooks: list[tuple[Target, Hooked]] = field(default_factory=list)
+    stores: list[tuple[Target, Chain, Handed]] = field(default_factory=list)  # what stays with an object
 
 
 def summary_of(run: Run) -> Summary:
@@ -94,11 +103,22 @@ def _summarise(run: Run) -> Summary:
         if mark in seen or len(summary.effects) >= MAX_EFFECTS:
             continue
         seen.add(mark)
-        summary.effects.append(Effect(target, chain, write.op, training, write.inner or write.node, bool(write.arms)))
+        node = write.inner or write.node
+        summary.effects.append(Effect(target, chain, write.op, training, node, bool(write.arms), write.grad))
     for obj, key in run.rebinds:
         target = _target(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
             summary.rebinds.append((target, key))
+    for handed in run.handed:
+        target = _target(handed.ref.obj, index)
+        kept = handed.how == "passed" or (handed.how == "store" and handed.into is not None)
+        if kept and target is not None and not handed.mixed and not handed.arms and len(summary.stores) < MAX_EFFECTS:
+            chain = tuple(link for link in handed.ref.chain if link.op != "=")
+            summary.stores.append((target, chain, handed))
+    for hooked in run.hooks:
+        target = _target(hooked.module.obj, index)
+        if target is not None:
+            summary.hooks.append((target, hooked))
     for value, state, _ in run.returned:
         if not value.refs and value.kind == "number":
             summary.plain = "number"
@@ -151,6 +171,8 @@ def apply_summary(
             for ref in value.refs:
                 run.modules.setdefault(ref.obj, None)
         through = _with_links(value, effect.chain, node)
+        if any(ref.kind == "tensor" for ref in through.refs):
+            run.module.proven.add(effect.node)
         write_to(
             run,
             node,
@@ -160,6 +182,7 @@ def apply_summary(
             _argument_text(run, node, effect.target, summary),
             inner=effect.node,
             unsure=effect.conditional,
+            recorded=effect.recorded,
         )
     for target, key in summary.rebinds:
         value = _find(run, node, target, given)
@@ -167,6 +190,13 @@ def apply_summary(
             for ref in value.refs:
                 held = Obj("unknown", "attribute", node, parent=ref.obj, slot=key, key=f"{ref.obj.key}{key}")
                 run.now.set_field(ref.obj, key, Value((Ref(held),)))
+    for target, chain, handed in summary.stores:
+        value = _find(run, node, target, given)
+        if value is not None:
+            for ref in _with_links(value, chain, node).refs:
+                arms, several = ref.arms | run.now.arms, mixed(value, ref)
+                run.handed.append(Handed(ref, node, "passed", None, run.loop, run.count(), arms, several, handed.site))
+    hooks_of(run, node, summary, given)
     if not summary.results:
         return NUMBER if summary.plain else UNKNOWN
     result: Value | None = None
@@ -174,6 +204,14 @@ def apply_summary(
         value = _make(run, node, one, given, summary.names)
         result = value if result is None else join_values(result, value)
     return result if result is not None else UNKNOWN
+
+
+def hooks_of(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value]) -> None:
+    """The forward hooks that a function of this file registers on what it is given here."""
+    for target, hooked in summary.hooks[:MAX_EFFECTS]:
+        value = _find(run, node, target, given)
+        if value is not None:
+            run.hooks.extend(hooked._replace(module=ref) for ref in value.refs)
 
 
 def _argument_text(run: Run, node: ast.Call, target: Target, summary: Summary) -> str:
@@ -236,7 +274,22 @@ def _computed_from(was: Obj, given: dict[int, Value]) -> tuple[Obj, ...]:
 def _operands(was: Obj, given: dict[int, Value], names: list[str]) -> tuple[Obj, ...]:
     """The arguments of this call that the result was computed from."""
     reached = {one.key for one in ancestors(was) if one.owner == "argument"}
-    return tuple(ref.obj for position, value in given.items() for ref in value.refs if names[position] in reached)
+    through = {one.key for one in linked(was) if one.owner == "argument"} | set(
+        names[:1] if names[:1] == ["self"] else ()
+    )
+    return tuple(
+        operand(ref) if names[position] in through else cut(ref.obj)
+        for position, value in given.items()
+        for ref in value.refs
+        if names[position] in reached
+    )
+
+
+def _graph_of(run: Run, was: Obj, chain: Chain) -> bool | None:
+    """Whether what a function made requires grad, where it is called."""
+    if any(link.kind in (DETACH, NUMPY) for link in chain) or (run.now.grad is False and not was.leaf):
+        return False
+    return was.graph if run.now.grad or was.leaf else None
 
 
 def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], names: list[str]) -> Value:
@@ -246,8 +299,11 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     was = result.obj
     assert was is not None
     if was.kind == "unknown" and was.owner != "fresh":
-        made = Obj("unknown", "unknown", node, made="call", operands=_operands(was, given, names), cls=was.cls)
-        made.data = was.data if was.cls else None
+        through = any(one.owner in ("argument", "attribute") for one in linked(was, strict=True))
+        operands = _operands(was, given, names)
+        graph = False if any(link.kind in (DETACH, NUMPY) for link in result.chain) else None
+        made = Obj("unknown", "unknown", node, made="call", operands=operands, through=through, graph=graph)
+        made.cls, made.data = was.cls, was.data if was.cls else None
         return Value((Ref(made),))
     made = Obj(
         was.kind,
@@ -256,14 +312,20 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         made="call",
         dtype=was.dtype,
         zero_dim=was.zero_dim,
-        graph=was.graph,
+        graph=_graph_of(run, was, result.chain),
         leaf=was.leaf,
         param=was.param,
         operands=_operands(was, given, names),
         cls=was.cls,
         data=was.data if isinstance(was.data, str) or was.kind in ("module", "instance") else None,
     )
-    if was.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
+    if one_shot(was) or was.made == "optimizer.state_dict":
+        made.kind, made.made = was.kind, was.made
+    unwrapped.returned(run, was, result.chain, made)
+    moved_leaf.returned(run, was, result.chain, made)
+    if was in run.module.registered:
+        run.module.registered.add(made)
+    if made.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":
         made.uses.append((run.module.evidence(was, None), None))

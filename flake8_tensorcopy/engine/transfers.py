@@ -387,7 +387,7 @@ def _from_device(run: Run, write: Write) -> bool:
     return source is not None and any(place_of(run, ref) not in ("", "cpu") for ref in source.refs)
 
 
-def called(run: Run, node: ast.Call, done: Run, result: Value) -> None:
+def left_in_flight(run: Run, node: ast.Call, done: Run, result: Value) -> None:
     """A function of this file has been called: it may have waited, or return what is in flight."""
     if done.devices.waits:
         wait(run)

@@ -77,6 +77,8 @@ class Obj:
     made: str = ""  # the op that made it
     source: tuple[Obj, ...] = ()  # what its kind was computed from
     operands: tuple[Obj, ...] = ()  # what its values were computed from: the way back through the graph
+    through: bool = False  # of what an unknown call gave: a model's output, on the graph of its arguments
+    inputs: tuple[Ref, ...] = ()  # the references that an operation was given, as they were
     copied: Ref | None = None  # the reference that this fresh storage is a copy of
     uses: list[tuple[int, ast.AST | None]] = field(default_factory=list)
     refuted: bool = False  # used as no tensor can be used
@@ -115,6 +117,7 @@ class Place:
         "read",
         "root",
         "stored_from",
+        "tracked",
     )
 
     def __init__(
@@ -136,6 +139,7 @@ class Place:
         self.last_use = 0
         self.made_in: ast.AST | None = None  # for a slot: the statement that filled it
         self.made_at = 0  # and which execution of it, by the clock of the run
+        self.tracked = False  # holds a detached tensor that was told to require grad
 
     def __repr__(self) -> str:
         return f"<{self.name} line {getattr(self.node, 'lineno', '?')}>"
@@ -212,6 +216,7 @@ class Write:
 
     __slots__ = (
         "arms",
+        "grad",
         "how",
         "inner",
         "loop",
@@ -251,6 +256,7 @@ class Write:
         self.tick = 0  # its place in the order of reads and writes
         self.mixed = False  # the written name may also hold a storage of its own
         self.others: tuple[Ref, ...] = ()  # what else of the same storage it may hold
+        self.grad: bool | None = None  # grad mode, where it is known
 
     def __repr__(self) -> str:
         return f"<{self.op} via {self.ref.place!r} line {getattr(self.node, 'lineno', '?')}>"

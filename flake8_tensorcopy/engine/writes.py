@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine import gradients, library
 from flake8_tensorcopy.engine.facts import (
     JoinedWrite,
     LostWrite,
     OverlappingWrite,
     SharedWrite,
 )
+from flake8_tensorcopy.engine.parameters import wrapped_written
 from flake8_tensorcopy.engine.parts import beside, mixed
+from flake8_tensorcopy.engine.repeated import slot_written
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import judge_write
+from flake8_tensorcopy.engine.selfcopy import operands_of
+from flake8_tensorcopy.engine.storages import left_behind_used, read_only_write
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     ARRAY_ONLY,
@@ -39,11 +44,12 @@ def write_to(
     whole: Value | None = None,
     unsure: bool = False,
     part: Link | None = None,
+    recorded: bool | None = True,
 ) -> None:
     """The current statement changes the value's storage in place.
 
     `whole` is the written value with all its alternatives, where they are written one by one; `part` is the step to
-    what is written of each.
+    what is written of each; `recorded` is the grad mode of the called function, where that is what writes.
     """
     state = run.now
     whole = whole or value
@@ -60,10 +66,21 @@ def write_to(
             others = beside(whole, ref)
             write.others = others if part is None else tuple(other.derive(part) for other in others)
         write.mixed = write.mixed or unsure
+        write.grad = state.grad and recorded
         state.add_write(ref.obj, write)
         run.log.append(write)
+        gradients.written(run, write)
+        if run.operands is not None and run.operands[0] is node:
+            operands_of(run, write, run.operands[1])
+        if run.repeats:
+            slot_written(run, write)
+        if run.wraps:
+            wrapped_written(run, write)
+        if ref.place in run.left_behind and ref.place is not None:
+            left_behind_used(run, ref.place, ref, node)
         _reach_owners(run, written, write)
         _judge_write(run, write, whole, several, unsure)
+        judge_write(run, write)
         if state.flights:
             run.source_written(write)
 
@@ -110,9 +127,11 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
     if all(link.op in ARRAY_ONLY for link in links):
         links = []
     temporary = any(link.kind == NUMPY for link in ref.chain[ref.held :])  # `t.numpy().sort()`
+    if read_only_write(run, write):
+        return
     if overlap is not None or temporary or any(link.kind == UNSURE for link in ref.chain):
         return
-    if links and ref.obj.owner in ("argument", "attribute", "item"):
+    if links and not ref.obj.moved and ref.obj.owner in ("argument", "attribute", "item"):
         kind = MAYBE if any(link.kind == MAYBE for link in links) else NUMPY
         run.fact(
             SharedWrite(

@@ -31,7 +31,6 @@ def annotation_imported(x: "Tensor"):
     return saved
 
 
-# todo-trigger: an in-place function imported under another name does not trigger a run
 def function_imported(x: th.Tensor):
     x = x - 8
     saved = x
@@ -69,6 +68,8 @@ def qualified_in_full(x):
     saved = x
     torch.nn.functional.relu(x.sub_(9), inplace=True)  # fact: StaleRead reader=saved writer=x op=relu link=alias
     # fact: StaleRead reader=saved writer=x op=sub_ link=alias
+    # fact: SavedWrite writer=x op=sub_ keeper=relu | output -proven
+    # fact: SavedWrite writer=x.sub_(9) op=relu keeper=relu | output -proven
     return saved
 
 

@@ -78,7 +78,7 @@ def kept_in_a_list(n: int):
     for _ in range(n):
         state.add_(1)  # fact: StaleRead reader=history[*] writer=state op=add_ link=alias
         # moves: history
-        history.append(state)
+        history.append(state)  # fact: HandedOut name=state how=store op=add_ reason=loop
     return history
 
 

@@ -191,7 +191,6 @@ def taken_anew(model: nn.Linear):
     return best
 
 
-# todo-trigger: parameters() does not trigger a run for StaleSnapshot
 def list_of_parameters(model: nn.Linear):
     start = list(model.parameters())
     # fact: StaleSnapshot reader=start module=model | change=train_epoch() call=parameters

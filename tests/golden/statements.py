@@ -424,6 +424,15 @@ def item_after_cpu(x: torch.Tensor):
     return x.sum().cpu().item()  # fact: HostScalar receiver=x.sum() move=cpu() used=item | scalar evidence=3
 
 
+def rows_summed_then_shown(x: torch.Tensor):
+    sums = x.sum(1).cpu()  # fact: HostScalar receiver=x.sum(1) move=cpu() used=logged | -scalar
+    print(sums)
+
+
+def rows_chosen_then_shown(x: torch.Tensor):
+    print(x.argmax(-1).cpu())  # fact: HostScalar receiver=x.argmax(-1) move=cpu() used=logged | -scalar
+
+
 def printed(x: torch.Tensor):
     loss = x.mean()
     print(loss.to("cpu"))  # fact: HostScalar receiver=loss move=to('cpu') used=logged | scalar

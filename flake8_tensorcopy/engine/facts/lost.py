@@ -59,6 +59,7 @@ class LeafRebound(Fact):
     """A leaf is replaced by a computed tensor where a leaf (or a Parameter) is expected afterwards."""
 
     target: str
-    reason: str  # grad_read: `.grad` of the result is read; method: built as a leaf; parameter: a module's parameter
+    reason: str  # grad_read: `.grad` of the result is read; method: built as a leaf; parameter: a module's parameter;
+    # marked: `requires_grad = True` is assigned to it
     expected: ast.AST | None
     evidence: int

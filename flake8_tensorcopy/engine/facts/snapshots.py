@@ -26,14 +26,46 @@ class StaleSnapshot(Fact):
     copies: tuple[str, ...]  # what was taken for a copy on the way: `.copy()`, `detach`, `cpu`
     stored: bool
     role: str
-    method: str = ""  # another method of the class, which loads it back
+    method: str = ""  # another method of the class, which loads it back (or reads it)
+    compared: bool = False  # it meets what the module holds now in one statement
+    kept: bool = False  # its name says that it keeps values
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         if self.method:
             kept = region.step(self.site, f"`{self.reader}` holds the live tensors of `{self.module}`")
-            return (kept, region.step(self.read, f"`{self.method}` loads it back"))
+            verb = "loads it back" if self.call == "state_dict" else "reads it"
+            return (kept, region.step(self.read, f"`{self.method}` {verb}"))
         return (
             region.step(self.site, f"`{self.reader}` holds the live tensors of `{self.module}`"),
             region.step(self.changed, f"`{self.change}` changes them"),
             region.step(self.read, f"`{self.reader}` is read"),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModuleAlias(Fact):
+    """A second name for one module (or a shallow copy) is taken for a module of its own; `site` makes it."""
+
+    name: str
+    module: str  # the other name
+    how: str  # assignment, `to`, `copy.copy`
+    trained: ast.AST
+    training: str
+    read: ast.AST | None
+
+    def steps(self, region: Region) -> tuple[Step, ...]:
+        read = () if self.read is None else (region.step(self.read, f"`{self.name}` is used"),)
+        return (
+            region.step(self.site, f"`{self.name}` and `{self.module}` have the same parameters"),
+            region.step(self.trained, f"`{self.training}` trains them"),
+            *read,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SharedOptimizerState(Fact):
+    """An optimizer loads the live state of another one that goes on stepping; `site` is the load."""
+
+    optimizer: str
+    other: str
+    stepped: ast.AST

@@ -1,0 +1,258 @@
+"""One module under two names: a second name, a move, a shallow copy that was taken for a module of its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.classes import effects_on_self
+from flake8_tensorcopy.engine.facts import Fact, ModuleAlias
+from flake8_tensorcopy.engine.source import MODULE_ALIAS, Class, Function
+from flake8_tensorcopy.engine.values import ALIAS, MAYBE, Obj, Place, Ref, Value, Write, exclusive
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.run import Run
+
+COPY = "copy.copy"
+_MODELS = frozenset("model net network policy critic actor encoder decoder backbone student teacher agent ema".split())
+
+
+class Used(NamedTuple):
+    """A module was called, or asked for what it holds."""
+
+    obj: Obj
+    tick: int
+    called: bool
+    grad: bool | None
+
+
+def module_like(run: Run, obj: Obj) -> bool:
+    """Whether an object is a module, as far as its kind, its use and its name say."""
+    if obj.kind == "module":
+        return True
+    words = obj.key.lower().replace(".", "_").split("_")
+    return obj.kind == "unknown" and (obj in run.asked or not _MODELS.isdisjoint(words))
+
+
+def module_used(run: Run, ref: Ref, node: ast.AST, called: bool) -> None:
+    """The statement uses a module: say so if its name was to keep another one, which training has left nowhere."""
+    run.used.append(Used(ref.obj, run.count(), called, run.now.grad))
+    for write in sorted(run.now.written(ref.obj), key=_tick):
+        if write.how == "training" and write not in ref.seen:
+            alias_read(run, ref, write, node)
+
+
+def _tick(write: Write) -> int:
+    return write.tick
+
+
+def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
+    """A second name of a module is read after the module was trained."""
+    place, obj = ref.place, ref.obj
+    if place is None or place.origin not in ("name", "argument", "attribute", "store"):
+        return
+    if write.op.endswith("load_state_dict()") or not module_like(run, obj) or not _trains_by(write):
+        return
+    if exclusive(write.arms, ref.arms) or exclusive(write.arms, run.now.arms) or exclusive(ref.arms, run.now.arms):
+        return
+    own = [link for link in ref.chain[: ref.held] if link.op != "="]
+    if any(link.kind not in (ALIAS, MAYBE) for link in own) or not _alone(run, place, obj):
+        return
+    frozen = library.says_frozen(place.name)
+    if not (frozen or (run.now.grad is False and _moved(ref))):
+        return
+    site = place.node
+    if site is None:
+        taken = _taken_from(run, obj, place) if library.says_frozen(place.name, source=True) else None
+        if taken is None or taken.node is None:
+            return
+        site = taken.node
+        other: Place | None = taken
+    else:
+        held = next((one for one in _others(run, obj, place) if frozen or _moved(one)), None)
+        other = held.place if held is not None else None
+    if other is None or library.says_frozen(other.name) or obj.made == COPY:
+        return
+    how = own[-1].op if own else "assignment"
+    run.fact(
+        ModuleAlias(
+            site=site, name=place.name, module=other.name, how=how, trained=write.node, training=write.op, read=node
+        )
+    )
+
+
+def _trains_by(write: Write) -> bool:
+    """A step or a training call, and no assignment of `.data`."""
+    return write.op.endswith("()")
+
+
+def _alone(run: Run, place: Place, obj: Obj) -> bool:
+    """Whether the name stands for nothing but this module: no copy of it on another path, no later binding."""
+    held = run.now.env.get(place.root) if place.origin == "name" else None
+    return held is None or all(
+        ref.obj is obj and (ref.place is None or len(ref.place.loop) <= len(place.loop)) for ref in held.refs
+    )
+
+
+def _taken_from(run: Run, obj: Obj, place: Place) -> Place | None:
+    """A name that was bound from this one and holds the module."""
+    for value in run.now.env.values():
+        for ref in value.refs:
+            if ref.obj is obj and len(value.refs) == 1 and place in ref.via:
+                return ref.place
+    return None
+
+
+def _moved(ref: Ref) -> bool:
+    """Whether a binding is to the result of a move, as if that were another module."""
+    return any(link.op in ("to", "cuda", "cpu") for link in ref.chain)
+
+
+def _others(run: Run, obj: Obj, place: Place) -> Iterator[Ref]:
+    """The other bindings that still hold the module."""
+    for name, value in run.now.env.items():
+        for ref in value.refs:
+            if ref.obj is obj and name != place.root and len(value.refs) == 1 and ref.place is not None:
+                yield ref
+    parent = obj.parent
+    if parent is not None and obj.slot[:1] == ".":
+        held = run.now.fields(parent).get(obj.slot)
+        if (held is None or held.obj is obj) and obj.key != place.name:
+            yield Ref(obj, (), Place(obj.key, None))
+    for fields in run.now.heap.values():
+        for slot, value in fields.items():
+            for ref in value.refs[:1] if len(value.refs) == 1 and slot[:1] == "." else ():
+                if ref.obj is obj and ref.place not in (None, place):
+                    yield ref
+
+
+# ----- shallow copies
+
+
+def shallow(run: Run, node: ast.Call, value: Value) -> Value | None:
+    """`copy.copy(module)`: a new object that has the very same parameters."""
+    obj = value.obj
+    if obj is None or obj.kind not in ("module", "unknown", "instance"):
+        return None
+    made = Obj("module" if obj.kind == "module" else "unknown", "fresh", node, made=COPY, operands=(obj,), cls=obj.cls)
+    made.data = obj.data if obj.kind == "module" and not isinstance(obj.data, tuple) else None
+    run.shallow.append((made, obj, run.count()))
+    return Value((Ref(made),))
+
+
+def settle_copies(run: Run) -> None:
+    """At the end: which shallow copies were trained, or kept while the other was."""
+    returned = {ref.obj for one in run.returned for ref in one.value.refs}
+    for made, source, tick in run.shallow:
+        if not (module_like(run, made) and made in run.asked) and not (source.kind == "module" or source in run.asked):
+            continue
+        for one, other in ((made, source), (source, made)):
+            write = next((w for w in run.log if _trained(w, one) and w.tick > tick), None)
+            outside = other.owner != "fresh" or other in returned
+            if write is not None and (outside or any(use.obj is other and use.tick > write.tick for use in run.used)):
+                assert made.node is not None
+                run.fact(
+                    ModuleAlias(
+                        site=made.node,
+                        name=made.key or "the copy",
+                        module=source.key or "the module",
+                        how=COPY,
+                        trained=write.node,
+                        training=write.op,
+                        read=None,
+                    )
+                )
+                break
+
+
+def _trained(write: Write, module: Obj) -> bool:
+    if write.how == "training":
+        return write.ref.obj is module and _trains_by(write) and not write.op.endswith("load_state_dict()")
+    return write.ref.obj.param and write.ref.obj.parent is module and write.op not in ("copy_", "zero_", "normal_")
+
+
+# ----- attributes of one object
+
+
+def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """Two attributes hold one module: a method trains it, and one of the two was to stay as it was."""
+    effects = None
+    for method in cls.methods.values():
+        run = module.run_of(method) if method.features & MODULE_ALIAS and not method.static else None
+        if run is None or run.state is None or not run.params:
+            continue
+        me = run.params[0]
+        fields = run.state.fields(me)
+        for key, value in fields.items():
+            if len(value.refs) != 1 or value.refs[0].place is None or value.refs[0].place.node is None:
+                continue
+            ref = value.refs[0]
+            other = _sibling(run, me, fields, key, ref)
+            if other is None or not _apart(module, cls, run, key, other, ref):
+                continue
+            if effects is None:
+                effects = effects_on_self(module, cls)
+            for found in effects:
+                slots = found.effect.target.slots
+                if found.effect.training and slots[:1] in ((key,), (other,)) and "load_state" not in found.effect.op:
+                    assert ref.place is not None and ref.place.node is not None
+                    site: ast.AST = ref.place.node
+                    with_it = fields.get(other)
+                    if with_it is not None and with_it.obj is ref.obj and _before(ref, with_it.refs[0]):
+                        held = with_it.refs[0].place
+                        site = held.node if held is not None and held.node is not None else site
+                    if ref.obj.made == COPY and ref.obj.node is not None:
+                        site = ref.obj.node
+                    own = [link.op for link in ref.chain if link.op != "="]
+                    yield (
+                        method,
+                        ModuleAlias(
+                            site=site,
+                            name=f"self{key}",
+                            module=f"self{other}",
+                            how=COPY if ref.obj.made == COPY else own[-1] if own else "assignment",
+                            trained=found.effect.node,
+                            training=found.effect.op,
+                            read=None,
+                        ),
+                    )
+                    break
+
+
+def _sibling(run: Run, me: Obj, fields: dict[str, Value], key: str, ref: Ref) -> str | None:
+    """The attribute that has the module of this one: stored before it, or the one that it was taken from."""
+    obj = ref.obj.operands[0] if ref.obj.made == COPY and ref.obj.operands else ref.obj
+    if not module_like(run, obj):
+        return None
+    if obj.parent is me and obj.slot not in (key, "") and fields.get(obj.slot, Value((Ref(obj),))).obj is obj:
+        return obj.slot
+    for other, value in fields.items():
+        if other != key and value.obj is obj and (library.says_frozen(key) or _before(value.refs[0], ref)):
+            return other
+    return None
+
+
+def _before(one: Ref, other: Ref) -> bool:
+    return getattr(one.place and one.place.node, "lineno", 0) < getattr(other.place and other.place.node, "lineno", 0)
+
+
+def _apart(module: Module, cls: Class, run: Run, key: str, other: str, ref: Ref) -> bool:
+    """Whether one of two attributes was to be a module of its own: its name says so, or it was moved (as if that made
+    another one) and is only called without gradients, the other one with them."""
+    if library.says_frozen(other) and not library.says_frozen(other, source=True):
+        return False
+    if library.says_frozen(key) != library.says_frozen(other):
+        return True
+    moved = _moved(ref) or ref.obj.made == COPY
+    if not moved or library.says_frozen(key):
+        return False
+    modes: dict[str, set[bool | None]] = {key: set(), other: set()}
+    for method in cls.methods.values():
+        done = module.run_of(method) if not method.static else None
+        for use in done.used if done is not None and done.params else ():
+            if use.called and done is not None and use.obj.parent is done.params[0] and use.obj.slot in modes:
+                modes[use.obj.slot].add(use.grad)
+    return modes[key] == {False} and True in modes[other]

@@ -1,0 +1,154 @@
+"""Tensors that are made once for all calls or all objects: defaults of arguments, values in the body of a class."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine.classes import effects_on_self, methods_of
+from flake8_tensorcopy.engine.evaluate import evaluate
+from flake8_tensorcopy.engine.facts import Fact, SharedDefault
+from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Class, Function, FunctionNode
+from flake8_tensorcopy.engine.values import ALIAS, DETACH, NUMPY, VIEW
+
+# Links through which a write surely reaches what was handed in.
+SURE = frozenset({ALIAS, VIEW, DETACH, NUMPY})
+
+# Methods that an object runs before it is used: what they bind is its own.
+SETS_UP = frozenset({"__init__", "__new__", "__post_init__", "setUp", "__setstate__"})
+
+# Parts of a name that say: this one is meant to be shared.
+MEANT = frozenset({"shared", "global", "common", "cache", "cached"})
+
+
+def shared_defaults(run: Run) -> None:
+    """Tensor defaults of the run's function that it writes in place."""
+    node = run.function.node
+    if isinstance(node, ast.Module):
+        return
+    for name, default in _defaults_of(node):
+        obj = next((obj for obj in run.params if obj.key == name), None)
+        for write in run.log:
+            if write.ref.obj is not obj or write.mixed or write.how == "training":
+                continue
+            if all(link.kind in SURE for link in write.ref.chain) and _is_tensor(run, default):
+                run.fact(
+                    SharedDefault(
+                        site=default,
+                        name=name,
+                        shared_by="calls",
+                        owner=run.function.name,
+                        op=write.op,
+                        how=write.how if write.inner is None else "method",
+                        write=write.inner or write.node,
+                    )
+                )
+                break
+
+
+def _defaults_of(node: FunctionNode) -> Iterator[tuple[str, ast.expr]]:
+    """The arguments of a function that have a default which is no constant."""
+    spec = node.args
+    named = [*spec.posonlyargs, *spec.args]
+    given = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
+    given += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
+    for argument, default in given:
+        if not isinstance(default, ast.Constant) and not meant_to_be_shared(argument.arg):
+            yield argument.arg, default
+
+
+def _is_tensor(run: Run, node: ast.expr) -> bool:
+    """Whether an expression outside all functions makes (or names) a tensor."""
+    obj = evaluate(Run(run.module, run.module.survey.body), node).obj
+    return obj is not None and obj.kind == "tensor" and not obj.param
+
+
+def meant_to_be_shared(name: str) -> bool:
+    """Whether a name says that what it names is one for all."""
+    return not MEANT.isdisjoint(name.lower().split("_"))
+
+
+def class_tensors(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """Tensors in the body of a class that its methods write in place, where no object gets one of its own."""
+    made = dict(_made_in_body(module, cls))
+    for name in list(made):
+        if f".{name}" in module.table(cls) or _set_up(module, cls, name):
+            del made[name]
+    made.update(_kept_defaults(module, cls))
+    if not made:
+        return
+    scratch = Run(module, module.survey.body)
+    for method, effect in effects_on_self(module, cls, WRITE | INPLACE_MODULE):
+        name = effect.target.slots[0][1:] if effect.target.slots else ""
+        if name not in made or len(effect.target.slots) > 1 or effect.training:
+            continue
+        if all(link.kind in SURE for link in effect.chain) and _is_tensor(scratch, made[name]):
+            site = made.pop(name)
+            yield (
+                module.survey.body,
+                SharedDefault(
+                    site=site,
+                    name=name,
+                    shared_by="objects",
+                    owner=cls.name,
+                    op=effect.op,
+                    how=_how(module, method, effect.node),
+                    write=effect.node,
+                ),
+            )
+
+
+def _kept_defaults(module: Module, cls: Class) -> Iterator[tuple[str, ast.expr]]:
+    """Attributes that `__init__` sets to a default of its own: all objects have that one tensor."""
+    init = cls.methods.get("__init__")
+    defaults = dict(_defaults_of(init.node)) if init is not None and not isinstance(init.node, ast.Module) else {}
+    run = module.run_of(init) if init is not None and defaults else None
+    if run is None or run.state is None or not run.params:
+        return
+    for key, held in run.state.fields(run.params[0]).items():
+        obj = held.obj
+        if obj in run.params and obj.key in defaults and all(link.kind in SURE for r in held.refs for link in r.chain):
+            yield key[1:], defaults[obj.key]
+
+
+def _how(module: Module, method: Function, node: ast.AST) -> str:
+    run = module.run_of(method)
+    return next((write.how for write in run.log if write.node is node), "method") if run is not None else "method"
+
+
+def _made_in_body(module: Module, cls: Class) -> Iterator[tuple[str, ast.expr]]:
+    """What a class (or a base of it in this file) binds in its body, by name; not a number or text."""
+    pending, seen = [cls], set()
+    while pending:
+        here = pending.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        pending.extend(module.local_bases(here))
+        for statement in here.node.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    pass
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                    pass
+                case _:
+                    continue
+            if isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] == "field":
+                # Of a dataclass: `field(default=torch.zeros(3))`.
+                value = next((one.value for one in value.keywords if one.arg == "default"), value)
+            if not isinstance(value, ast.Constant) and not meant_to_be_shared(name):
+                yield name, value
+
+
+def _set_up(module: Module, cls: Class, name: str) -> bool:
+    """Whether an object gets an attribute of its own before it is used."""
+    methods = {method.name: method for method in methods_of(module, cls)}
+    first = [methods[one] for one in SETS_UP if one in methods]
+    called = {one for method in first for one in method.calls} | SETS_UP
+    return any(
+        not called.isdisjoint(here.assigns.get(name, ()))
+        for here in {method.cls for method in methods.values()}
+        if here
+    )

@@ -1,0 +1,75 @@
+"""Graphs that live too long, are walked twice, or end before they reach what is trained."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from flake8_tensorcopy.engine.facts.base import Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GraphRetained(Fact):
+    """A value on the graph is kept from one pass to the next; `site` is the statement that keeps it."""
+
+    target: str
+    value: str
+    how: str  # sum average list meter buffer
+    backward: ast.AST | None  # where the value was backpropagated
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecurrentState(Fact):
+    """A state of one pass is fed into the next, whose backward walks both; `site` is where the state is bound."""
+
+    state: str
+    how: str  # loop: a name; attribute: of a module, over its calls; retained: backward keeps the graph for nothing
+    call: ast.AST | None  # what the state is fed into
+    backward: ast.AST | None
+    retains: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GraphCut(Fact):
+    """A value on the graph is rebuilt as a new leaf on the way to a loss; `site` is the call or statement."""
+
+    source: str
+    op: str
+    joined: ast.AST | None  # where the loss is backpropagated or returned
+    forced: bool  # `requires_grad_(True)` on a value that has no graph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GradientNotCleared(Fact):
+    """A loop moves a tensor by its own gradient and never clears that; `site` is the call of backward."""
+
+    tensor: str
+    update: ast.AST
+    other: str  # what `zero_grad()` is called on, where that does not hold the tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SteppedBefore(Fact):
+    """An optimizer moves weights that a loss still needs for its backward; `site` is the step."""
+
+    module: str
+    call: ast.AST
+    backward: ast.AST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UntrainedPart(Fact):
+    """A module that an optimizer holds is only called without a graph; `site` is the call."""
+
+    module: str
+    optimizer: ast.AST | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SelfRatio(Fact):
+    """The ratio `exp(a - b)` where b is a itself; `site` is the statement that binds b."""
+
+    name: str
+    source: str
+    ratio: ast.AST

@@ -1,0 +1,77 @@
+"""Parameters and leaves that an optimizer, a module or a copy does not have."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from flake8_tensorcopy.engine.facts.base import Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MovedParameter(Fact):
+    """A Parameter was turned into a plain tensor before a module got it; `site` is the `nn.Parameter(..)` call."""
+
+    target: str
+    op: str
+    stored: ast.AST
+    always: bool  # whatever the device and dtype
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MovedLeaf(Fact):
+    """A tensor computed from a leaf is used as if it were the leaf; `site` makes the leaf."""
+
+    name: str
+    op: str
+    used: ast.AST
+    use: str  # grad, optimizer
+    always: bool  # whatever the device and dtype
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReplacedParameter(Fact):
+    """A module that an optimizer was built from gets new parameters, and is trained; `site` puts them there."""
+
+    target: str
+    module: str
+    optimizer: str
+    built: ast.AST
+    inner: ast.AST | None = None  # for a call of a function of this file: the assignment in its body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnregisteredItems(Fact):
+    """A module keeps layers or Parameters in a plain list, tuple or dict; `site` puts them there."""
+
+    attribute: str
+    container: str  # list, tuple, dict
+    item: str  # the class of what is in it
+    parameter: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RewrappedParameter(Fact):
+    """`forward` makes a new Parameter of a tensor on the graph; `site` is the `nn.Parameter(..)` call."""
+
+    value: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CopiedGraph(Fact):
+    """A tensor on the graph that is no leaf is deep-copied; `site` keeps it where the copy meets it."""
+
+    name: str
+    copied: ast.AST
+    direct: bool  # the copied value is that very tensor: `site` is the copy
+    owner: str  # what is copied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReplicaState(Fact):
+    """`forward` sets an attribute of a module that DataParallel replicates, and it is read elsewhere."""
+
+    attribute: str
+    read: ast.AST
+    wrapped: ast.AST

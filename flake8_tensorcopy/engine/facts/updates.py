@@ -1,0 +1,76 @@
+"""Gradients, generators and repeated positions: updates that reach too much, too little, or something else."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.facts.base import Fact
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.model import Step
+    from flake8_tensorcopy.engine.region import Region
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StaleGradient(Fact):
+    """A gradient kept under a name (or in a container) is read after it has changed; `site` keeps it."""
+
+    reader: str
+    gradient: str  # `p.grad`
+    changed: ast.AST
+    change: str
+    kind: str  # backward zeroed clipped
+    read: ast.AST
+    kept: bool  # the name says that it keeps a value
+    compared: bool  # it meets the gradient of now in one statement
+
+    def steps(self, region: Region) -> tuple[Step, ...]:
+        if self.read is self.changed:
+            return (region.step(self.changed, f"`{self.change}` changes it"),)
+        return (
+            region.step(self.site, f"`{self.reader}` is the tensor `{self.gradient}` itself"),
+            region.step(self.changed, f"`{self.change}` changes it"),
+            region.step(self.read, f"`{self.reader}` is read"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GradientWrite(Fact):
+    """A gradient that others still need is written in place through a name; `site` is the write."""
+
+    writer: str
+    gradient: str  # `p.grad`, or the other result of the same `autograd.grad`
+    op: str
+    bound: ast.AST | None
+    needed: ast.AST  # the step, the return, the read of the other result
+    by: str  # step, return, sibling
+    certain: bool  # the other result surely has the same storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Exhausted(Fact):
+    """An iterator that can be gone through once is gone through again; `site` is the later use."""
+
+    name: str
+    made: str  # parameters, filter, a generator expression ...
+    bound: ast.AST | None
+    first: ast.AST
+    again: bool  # the same place, in a further pass of a loop or call of the method
+
+    def steps(self, region: Region) -> tuple[Step, ...]:
+        bound = () if self.bound is None else (region.step(self.bound, f"`{self.name}` can be gone through once"),)
+        used = () if self.again else (region.step(self.first, "this uses it up"),)
+        return (*bound, *used)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LostUpdate(Fact):
+    """`x[idx] += v` with positions that may repeat; `site` is the statement."""
+
+    target: str
+    index: str
+    op: str
+    made: str  # what makes the positions: randint, argmax, a list, labels
+    source: ast.AST | None

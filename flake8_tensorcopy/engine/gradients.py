@@ -1,0 +1,359 @@
+"""Gradients kept under a name: what moves them (another backward, zeroing, clipping), and who else needs them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine.facts import GradientWrite, StaleGradient
+from flake8_tensorcopy.engine.graph import ancestors
+from flake8_tensorcopy.engine.run import Run, Use, per_pass
+from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Obj, Place, Ref, Value, Write, exclusive
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.arguments import Args
+
+_KEPT = frozenset(
+    "old prev previous orig original saved before backup initial snapshot first raw unclipped full last copy".split()
+)
+# Functions that say that they change the gradients.
+_DELIBERATE = re.compile(
+    r"hook|_$|^_*(step|update|apply|(un|re)?scale|clip|clamp|normali[sz]e|mask|zero|project|add|noise|sync|average|"
+    r"reduce|all_?reduce|process|modify|sanitize|filter|perturb)(_|$|grad)"
+)
+# Where what goes in and what comes out have one gradient.
+_PASSES_ON = frozenset("+ - add sub sum view reshape flatten clone expand squeeze unsqueeze".split())
+
+
+class Touched(NamedTuple):
+    """A gradient was written in place through a name."""
+
+    write: Write
+    place: Place
+    obj: Obj
+
+
+class Met(NamedTuple):
+    """A gradient was read, by itself or beside other tensors."""
+
+    obj: Obj
+    place: Place | None
+    node: ast.AST
+    role: str
+    tick: int
+    beside: bool
+    returns: bool
+
+
+def is_gradient(obj: Obj) -> bool:
+    """Whether an object is what `.grad` of something holds."""
+    return obj.slot == ".grad" and obj.parent is not None
+
+
+def _of_one_call(obj: Obj) -> bool:
+    """Whether an object is one of the results of an `autograd.grad`."""
+    return obj.parent is not None and obj.parent.made == "autograd.grad"
+
+
+# ----- what moves them
+
+
+def _live(run: Run) -> list[Obj]:
+    """The gradients in sight that are still the ones of their tensors."""
+    found = []
+    for obj in run.gradients:
+        assert obj.parent is not None
+        held = run.now.fields(obj.parent).get(".grad")
+        if held is not None and held.obj is obj:
+            found.append(obj)
+    return found
+
+
+def _move(run: Run, node: ast.AST, obj: Obj, op: str) -> None:
+    write = Write(node, run.stmt, op, "gradient", Ref(obj), run.now.arms, run.loop)
+    write.time, write.tick = run.clock, run.count()
+    run.now.add_write(obj, write)
+
+
+def accumulate(run: Run, node: ast.AST, losses: list[Obj]) -> None:
+    """`backward()` adds to the gradients of all that the loss was computed from."""
+    reached: set[Obj] = set()
+    for loss in losses:
+        made_from = list(ancestors(loss))
+        if _opaque(loss) or any(one.made == "call" and _opaque(one) for one in made_from):
+            reached.update(run.gradients)
+        reached.update(made_from)
+    for obj in _live(run):
+        owner: Obj | None = obj
+        while owner is not None and owner not in reached:
+            owner = owner.parent
+        if owner is not None:
+            _move(run, node, obj, "backward()")
+
+
+def _opaque(obj: Obj) -> bool:
+    """Whether nothing is known of how a value was computed: a loss that was passed in, or that a call returned."""
+    return not obj.operands and obj.kind in ("unknown", "tensor") and obj.owner in ("argument", "item", "unknown")
+
+
+def backward_in_call(run: Run, node: ast.AST, done: Run, given: dict[int, Value]) -> None:
+    """A function of this file calls `backward`, perhaps after it has let go of the gradients."""
+    if not done.backwards:
+        return
+    if done.clears:
+        clear(run)
+    losses: list[Obj] = []
+    for one in done.backwards:
+        for position, param in enumerate(done.params):
+            if position in given and param in set(ancestors(one.ref.obj)):
+                losses.extend(ref.obj for ref in given[position].refs)
+    accumulate(run, node, losses)
+
+
+def zero_grad(run: Run, node: ast.Call, args: Args) -> None:
+    """`zero_grad()` lets go of the gradients; told not to, it writes zeros into them."""
+    asked = args.keywords["set_to_none"][0] if "set_to_none" in args.keywords else None
+    if asked is None and args.nodes:
+        asked = args.nodes[0]
+    if isinstance(asked, ast.Constant) and asked.value is False:
+        for obj in _live(run):
+            _move(run, node, obj, "zero_grad(set_to_none=False)")
+        return
+    clear(run)
+
+
+def clear(run: Run, owner: Obj | None = None) -> None:
+    """All gradients (or that of one tensor, and of the others met like it) are None from here on."""
+    run.clears = True
+    for obj in run.gradients:
+        if obj.parent is not None and (owner is None or _alike(obj.parent, owner)):
+            run.now.drop(obj.parent, ".grad")
+    if owner is not None:
+        run.now.drop(owner, ".grad")
+
+
+def _alike(one: Obj, other: Obj) -> bool:
+    """Whether two tensors are one, or both stand for each parameter of a module (each item of a list) in its turn."""
+    if one is other:
+        return True
+    return one.parent is not None and one.parent is other.parent and per_pass(one.slot) and per_pass(other.slot)
+
+
+def clipped(run: Run, node: ast.Call, name: str) -> None:
+    """`clip_grad_norm_` scales the gradients in place."""
+    if name in ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"):
+        for obj in _live(run):
+            _move(run, node, obj, f"{name.rsplit('.', 1)[-1]}()")
+
+
+def written(run: Run, write: Write) -> None:
+    """A gradient is written in place: through `.grad`, it is those met alike; through a name, others may need it."""
+    ref = write.ref
+    obj = ref.obj
+    if not (is_gradient(obj) or _of_one_call(obj)) or write.how in ("training", "part", "call"):
+        return
+    place = ref.place
+    if place is not None and place.node is not None and place.origin in ("name", "walrus"):
+        if all(link.kind == ALIAS for link in ref.chain):
+            run.touched.append(Touched(write, place, obj))
+        return
+    if write.op == "zero_" and obj.parent is not None:
+        for other in _live(run):
+            if other is not obj and other.parent is not None and _alike(other.parent, obj.parent):
+                _move(run, write.node, other, "zero_")
+
+
+# ----- who reads them
+
+
+def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
+    """A kept gradient is read after it has moved."""
+    ref = use.ref
+    place = ref.place
+    if not is_gradient(ref.obj) or place is None or place.node is None or use.role in ("bind", "test", "logged"):
+        return False
+    if any(link.kind not in (ALIAS, DETACH, VIEW) for link in ref.chain) or ref.obj.parent is None:
+        return False
+    if write.how not in ("gradient", "method", "augmented"):
+        return False
+    through = write.ref.place
+    if write.how != "gradient" and (through is None or through.node is not None):
+        return False  # through another name
+    if write.op == "backward()":
+        kind = "backward"
+    elif write.op in ("zero_", "fill_") or write.op.startswith("zero_grad"):
+        kind = "zeroed"
+    else:
+        kind = "clipped"
+    now = any(
+        other.ref.place is not None
+        and other.ref.place is not place
+        and is_gradient(other.ref.obj)
+        and (
+            other.ref.obj is ref.obj
+            or (other.ref.obj.parent is not None and _alike(other.ref.obj.parent, ref.obj.parent))
+        )
+        and (other.ref.place.node is None or write in other.ref.seen)
+        for other in uses
+    )
+    words = place.root.lower().replace(".", "_").split("_")
+    run.fact(
+        StaleGradient(
+            site=place.node,
+            reader=(place.name if place.origin == "attribute" else place.root) or "what is kept here",
+            gradient=ref.obj.key if ref.obj.parent.key else ".grad",
+            changed=write.node,
+            change=write.op,
+            kind=kind,
+            read=use.node,
+            kept=not _KEPT.isdisjoint(words),
+            compared=now,
+        ),
+        strength=(kind == "backward", kind == "zeroed", now),
+    )
+    return kind != "clipped"
+
+
+def note_reads(run: Run, uses: list[Use]) -> None:
+    """Remember what is read of the gradients that were written through a name."""
+    for use in uses:
+        obj = use.ref.obj
+        if is_gradient(obj) or _of_one_call(obj):
+            others = any(other.ref.obj is not obj for other in uses)
+            returns = isinstance(run.stmt, ast.Return)
+            run.met.append(Met(obj, use.ref.place, use.node, use.role, use.tick, others, returns))
+
+
+def settle_kept(run: Run) -> None:
+    """At the end: what an object or a dict of somebody else has kept, and has moved since."""
+    states = [one.state for one in run.returned] + ([] if run.state is None else [run.state])
+    for state in states if run.gradients else ():
+        for container, fields in state.heap.items():
+            if container.owner == "fresh" and container.kind != "instance":
+                continue
+            for value in fields.values():
+                for ref in value.refs if len(value.refs) == 1 else ():
+                    if ref.place is not None and ref.place.origin in ("attribute", "store") and is_gradient(ref.obj):
+                        _kept(run, ref, sorted(state.written(ref.obj) - ref.seen, key=lambda write: write.tick))
+
+
+def _kept(run: Run, ref: Ref, writes: list[Write]) -> None:
+    place = ref.place
+    assert place is not None
+    if place.node is None or any(link.kind not in (ALIAS, DETACH, VIEW) for link in ref.chain):
+        return
+    for write in writes:
+        through = write.ref.place
+        zeroed = write.op in ("zero_", "fill_") or write.op.startswith("zero_grad")
+        if not (zeroed or write.op == "backward()") or (through is not None and through.node is not None):
+            continue
+        run.fact(
+            StaleGradient(
+                site=place.node,
+                reader=place.name,
+                gradient=ref.obj.key if ref.obj.parent is not None and ref.obj.parent.key else ".grad",
+                changed=write.node,
+                change=write.op,
+                kind="zeroed" if zeroed else "backward",
+                read=write.node,
+                kept=False,
+                compared=False,
+            )
+        )
+        return
+
+
+def settle_writes(run: Run) -> None:
+    """At the end: of the gradients written through a name, which ones are needed as they were."""
+    settle_kept(run)
+    for touched in run.touched:
+        if _of_one_call(touched.obj):
+            _sibling(run, touched)
+        else:
+            _probe(run, touched)
+
+
+def _sibling(run: Run, touched: Touched) -> None:
+    write, obj = touched.write, touched.obj
+    call = obj.parent
+    assert call is not None
+    for met in run.met:
+        if met.obj is obj or met.obj.parent is not call or met.tick < write.tick or met.role in ("bind", "test"):
+            continue
+        if not any(one.write.node is not write.node and one.obj is met.obj for one in run.touched):
+            _needed(
+                run,
+                touched,
+                met.node,
+                "sibling",
+                met.place.name if met.place else "the other",
+                _share(run, call, obj, met.obj),
+            )
+            return
+
+
+def grad_call(run: Run, call: Obj, outputs: Value, inputs: Value) -> None:
+    """`torch.autograd.grad(outputs, inputs)`: remember what is differentiated, and by what."""
+    if outputs.obj is not None and inputs.obj is not None:
+        items = {slot: held.obj for slot, held in run.now.fields(inputs.obj).items() if held.obj is not None}
+        run.grad_calls[call] = (outputs.obj, items)
+
+
+def _share(run: Run, call: Obj, one: Obj, other: Obj) -> bool:
+    """Whether the two inputs reach the output by ops that hand one gradient on to all their operands."""
+    output, inputs = run.grad_calls.get(call, (None, {}))
+    left, right = inputs.get(one.slot), inputs.get(other.slot)
+    if output is None or left is None or right is None:
+        return False
+    pending, reached = [output], {output}
+    while pending and len(reached) < 40:
+        here = pending.pop()
+        if here.made in _PASSES_ON:
+            pending.extend(item for item in here.operands if item not in reached)
+            reached.update(here.operands)
+    return left in reached and right in reached
+
+
+def _probe(run: Run, touched: Touched) -> None:
+    write, obj = touched.write, touched.obj
+    owner = obj.parent
+    if owner is None or _DELIBERATE.search(run.function.name.lower()):
+        return
+    if any(one.ref.obj is owner and one.how != "training" for one in run.log):
+        return  # the gradient is used up here
+    reads = [met for met in run.met if met.obj is obj and met.place is touched.place and met.tick > write.tick]
+    kept = [met for met in reads if met.role in ("return", "store", "yield") or (met.returns and met.role == "item")]
+    if per_pass(owner.slot):
+        reads = kept
+    else:
+        reads = [
+            met for met in reads if met in kept or met.role == "difference" or (met.role == "operand" and met.beside)
+        ]
+    if not reads:
+        return
+    for step in run.stepped:
+        if step.tick > write.tick and not exclusive(step.arms, write.arms):
+            _needed(run, touched, step.node, "step", obj.key, True)
+            return
+    if owner.owner != "fresh" and not run.stepped:
+        for met in run.met:
+            if met.obj is obj and met.returns and met.role in ("return", "item") and met.tick > write.tick:
+                _needed(run, touched, met.node, "return", obj.key, True)
+                return
+
+
+def _needed(run: Run, touched: Touched, node: ast.AST, by: str, gradient: str, certain: bool) -> None:
+    write = touched.write
+    run.fact(
+        GradientWrite(
+            site=write.node,
+            writer=touched.place.name,
+            gradient=gradient,
+            op=write.op,
+            bound=touched.place.node,
+            needed=node,
+            by=by,
+            certain=certain,
+        )
+    )

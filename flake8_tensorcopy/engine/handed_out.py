@@ -1,0 +1,397 @@
+"""Live tensors that others hold: stored or yielded by a loop that rewrites them, returned by an object that does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine.classes import effects_on_self, holds_tensors, way_from
+from flake8_tensorcopy.engine.facts import Fact, HandedOut, StaleRead
+from flake8_tensorcopy.engine.graph import root_of
+from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.mutated import mutated_items
+from flake8_tensorcopy.engine.parts import all_passes, mixed, must_overlap
+from flake8_tensorcopy.engine.run import Handed, Run, Use
+from flake8_tensorcopy.engine.source import HANDS_OUT, INPLACE_MODULE, WRITE, Class, Function
+from flake8_tensorcopy.engine.state import State
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    DETACH,
+    VIEW,
+    Arm,
+    Chain,
+    Obj,
+    Place,
+    Ref,
+    Value,
+    Write,
+    exclusive,
+)
+
+SHARES = frozenset({ALIAS, VIEW, DETACH})
+
+
+# ----- loops
+
+
+def stored_read(run: Run, use: Use, write: Write) -> None:
+    """What a container holds is read after a later pass of the loop rewrote it."""
+    place = use.ref.place
+    if place is not None and place.origin == "store":
+        # Beside what else the container holds, this one is there for certain.
+        here = Value(tuple(ref for ref in use.whole.refs if ref.place is place))
+        if not mixed(here, use.ref):
+            _rewritten(run, use.ref, place, write)
+
+
+def live_in_containers(run: Run) -> None:
+    """What was put into somebody else's container, or yielded, and rewritten by a later pass."""
+    rewritten = {write.ref.obj for write in run.log if write.loop and write.how not in ("training", "part")}
+    states = [state for _, state, _ in run.returned] if rewritten else []
+    if rewritten and run.state is not None:
+        states.append(run.state)
+    for state in states:
+        for ref, read in _held(run, state):
+            place = ref.place
+            if ref.obj not in rewritten or place is None or place.origin != "store":
+                continue
+            for write in sorted(state.written(ref.obj) - ref.seen, key=lambda write: write.tick):
+                if write.time < read and write.ref.place is not place:
+                    if must_overlap(ref.chain, all_passes(write.ref.chain, write.loop, [])):
+                        _rewritten(run, ref, place, write)
+    for one in run.handed:
+        if one.how in ("yield", "passed") and not one.mixed and not run.function.wrapped:
+            _handed_on(run, one)
+        elif one.how == "store" and not one.mixed and run.function.cls is not None:
+            _kept_by_the_object(run, one)
+
+
+def _kept_by_the_object(run: Run, one: Handed) -> None:
+    """`self.buf += x; self.history.append(self.buf)`: each call of the method rewrites what the last one stored."""
+    me = run.params[0] if run.params else None
+    if one.into is None or me is None or run.function.name in _SETS or not isinstance(one.node, ast.Call):
+        return
+    if not way_from(me, one.ref.obj) or root_of(one.into) is not me or one.ref.obj.param or run.loop:
+        return
+    for write in run.log:
+        if (
+            write.ref.obj is one.ref.obj
+            and write.how not in ("training", "part")
+            and not write.mixed
+            and not write.arms
+        ):
+            chains = (*one.ref.chain, *write.ref.chain)
+            if all(link.kind in SHARES for link in chains) and must_overlap(one.ref.chain, write.ref.chain):
+                _fact(run, one.ref, one.node, "store", write, "method")
+                return
+
+
+def _held(run: Run, state: State) -> Iterator[tuple[Ref, int]]:
+    """The references that containers hold, and when one of their items was read last: those of arguments, objects and
+    globals are read some time later."""
+    for obj, when in run.read_at.items():
+        if obj.owner == "fresh":
+            for held in state.fields(obj).values():
+                for ref in held.refs:
+                    yield ref, when
+    pending = [obj for obj in state.heap if obj.owner != "fresh" and obj.kind not in ("tensor", "array")]
+    seen: set[Obj] = set()
+    while pending and len(seen) < 200:
+        obj = pending.pop()
+        if obj in seen:
+            continue
+        seen.add(obj)
+        for slot, held in state.fields(obj).items():
+            for ref in held.refs:
+                if slot[0] == "[" and len(held.refs) <= 8:
+                    yield ref, run.clock + 1
+                if ref.obj.kind in ("list", "dict", "tuple"):
+                    pending.append(ref.obj)
+
+
+def _handed_on(run: Run, one: Handed) -> None:
+    for write in run.log:
+        if write.ref.obj is one.ref.obj and write.tick > one.tick and not exclusive(write.arms, one.arms):
+            if must_overlap(one.ref.chain, all_passes(write.ref.chain, write.loop, [])):
+                if _live(run, one.ref, one.node, one.loop, write) and not _said(run, one.ref):
+                    _fact(run, one.ref, one.site, "yield" if one.how == "yield" else "store", write)
+                    return
+
+
+def _rewritten(run: Run, ref: Ref, place: Place, write: Write) -> None:
+    site = place.node
+    made = place.made_in
+    if isinstance(made, ast.Expr) and isinstance(made.value, ast.Call) and not isinstance(site, ast.stmt):
+        site = made.value  # of `history.append((step, x))`, the whole
+    if site is None or place in write.ref.via or not _live(run, ref, site, place.loop, write):
+        return
+    known = run.facts.get((StaleRead, write.node, place.name, place.node))
+    if isinstance(known, StaleRead) and known.stored_from != known.writer and _strong(known):
+        return  # said of the alias
+    _fact(run, ref, site, "store", write)
+
+
+def _strong(fact: StaleRead) -> bool:
+    """Whether the old value was to be kept."""
+    return fact.together or fact.kept or fact.compared
+
+
+def _said(run: Run, ref: Ref) -> bool:
+    """Whether it is said already that this name does not keep its value."""
+    place = ref.place
+    return place is not None and any(
+        isinstance(fact, StaleRead) and fact.reader == place.name and _strong(fact) for fact in run.facts.values()
+    )
+
+
+def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write) -> bool:
+    """Whether the write comes in a later pass of a loop around both, to the tensor itself."""
+    if write.how in ("training", "part") or write.mixed or ref.obj.param or ref.obj.moved:
+        return False
+    if ref.obj.slot == ".grad":
+        return False  # backward writes it, whatever the loop does
+    written = write.ref.place
+    if written is not None and written.origin == "store" and written.name.endswith("[*]"):
+        return False  # one of the items, unknown which
+    if any(_names_a_pass(run, arm) for arm in (*write.arms, *ref.arms)):
+        return False
+    if any(link.kind not in SHARES for link in (*ref.chain, *write.ref.chain)) or ref.obj.any_of is ref.obj:
+        return False
+    if any(link.key is not None for link in ref.chain) and any(
+        link.op == "[]" and link.key is None for link in write.ref.chain
+    ):
+        return False  # perhaps another part
+    around, beside = _loops(run, site), _loops(run, write.node)
+    for depth, (mine, theirs) in enumerate(zip(around, beside, strict=False)):
+        if mine is not theirs or len(loop) <= depth or len(write.loop) <= depth:
+            return False
+        if loop[depth] != write.loop[depth]:
+            return write.loop[depth] > loop[depth]
+    return False
+
+
+def _names_a_pass(run: Run, arm: Arm) -> bool:
+    """`if t == "last":`, with `t` the variable of a loop: what stands there happens once."""
+    text = arm.test[0] if isinstance(arm.test, tuple) else ""
+    return arm.taken and isinstance(text, str) and text.partition(" == ")[0] in run.function.loops and " == " in text
+
+
+def _loops(run: Run, site: ast.AST) -> list[ast.stmt]:
+    """The loops of the function around a node, the outermost first."""
+    if run.loop_nodes is None:
+        kinds = (ast.For, ast.AsyncFor, ast.While)
+        run.loop_nodes = [node for node in ast.walk(run.function.node) if isinstance(node, kinds)]
+    where = (getattr(site, "lineno", 0), getattr(site, "col_offset", 0))
+    return [
+        node
+        for node in run.loop_nodes
+        if (node.lineno, node.col_offset) <= where <= (node.end_lineno or 0, node.end_col_offset or 0)
+    ]
+
+
+def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str = "loop") -> None:
+    got = _got_from(run, ref.chain)
+    if got is not None:
+        # The object that hands its buffer out is where the copy is missing.
+        site, how = got[1], "return"
+    inner = write.inner or write.node
+    cls = run.function.cls
+    slots = way_from(run.params[0], ref.obj) if cls is not None and run.params else ()
+    if cls is not None and slots:
+        run.module.asked[site] = (cls, slots)
+    run.fact(
+        HandedOut(
+            site=site,
+            name=_shown(run, ref, site),
+            how=how,
+            op=write.op,
+            write=inner,
+            write_how="method" if write.inner is not None else write.how,
+            by=run.called[write.node].function.name if write.node in run.called else "",
+            reason=reason,
+            evidence=run.evidence_of(ref, None),
+        )
+    )
+
+
+def _got_from(run: Run, chain: Chain) -> tuple[Function, ast.Return] | None:
+    """The method of an object, and its `return`, that a name got what the object holds from."""
+    for link in chain:
+        callee = run.called.get(link.node) if link.op == "=" else None
+        if callee is None or callee.function.cls is None or not callee.params:
+            continue
+        for value, _, node in callee.returned:
+            if any(root_of(ref.obj) is callee.params[0] and ref.obj is not callee.params[0] for ref in value.refs):
+                return callee.function, node
+    return None
+
+
+def _shown(run: Run, ref: Ref, site: ast.AST) -> str:
+    """How a message calls what is handed out."""
+    match site:
+        case ast.Return(value=ast.expr() as value) | ast.Yield(value=ast.expr() as value):
+            return run.short(value)
+        case ast.Assign(value=value):
+            return run.short(value)
+        case ast.Call(args=[*_, value]):
+            return run.short(value)
+    return ref.obj.key or "the tensor"
+
+
+# ----- objects that hand out what they write
+
+# Methods whose business is to set what the object holds.
+_SETS = frozenset(
+    {"__init__", "__setitem__", "__new__", "__post_init__", "__setstate__", "load_state_dict", "_load_from_state_dict"}
+)
+
+# First words of methods that fill what the object holds before it is used.
+_FIRST = frozenset({"init", "initialize", "initialise", "setup", "build", "load"})
+
+# Methods that hand out what the object holds by contract.
+_LIVE = frozenset({"state_dict", "__getstate__"})
+
+
+def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """`return self.buf`, where a method of the class, or a caller with what it got, writes the buffer in place."""
+    returned = list(_buffers_returned(module, cls))
+    if not returned:
+        return
+    wrong = {fact.site for _, fact in mutated_items(module, cls)}  # the write is what is wrong there
+    writers = [
+        one
+        for one in effects_on_self(module, cls, WRITE | INPLACE_MODULE)
+        if one.effect.target.slots
+        and not one.effect.training
+        and not _sets_up(one.method.name)
+        and one.effect.node not in wrong
+    ]
+    for run, node, ref, slots in returned:
+        for writer, effect in writers:
+            if _same_slots(effect.target.slots, slots) and _at_once(effect.chain, ref.chain):
+                evidence = max(run.evidence_of(ref, None), holds_tensors(module, cls, slots))
+                fact = _returned(run, node, ref, effect.op, effect.node, writer.name, "method", evidence)
+                yield run.function, fact
+                break
+
+
+def _buffers_returned(module: Module, cls: Class) -> Iterator[tuple[Run, ast.Return, Ref, tuple[str, ...]]]:
+    """What methods return of what the object holds, and the way there."""
+    for method in cls.methods.values():
+        run = module.run_of(method) if method.features & HANDS_OUT and _hands_out(method) else None
+        if run is None or not run.params:
+            continue
+        for value, state, node in run.returned:
+            for ref in _returned_refs(run, value, state):
+                slots = way_from(run.params[0], ref.obj) or _bound_here(state, run.params[0], ref.obj)
+                if not slots or slots[0][0] != "." or ref.obj.param:
+                    continue
+                if any(link.kind not in SHARES for link in ref.chain):
+                    continue
+                if not (mixed(value, ref) and ref in value.refs) and not _said(run, ref):
+                    yield run, node, ref, slots
+
+
+def _returned(
+    run: Run, node: ast.Return, ref: Ref, op: str, write: ast.AST, by: str, reason: str, evidence: int
+) -> HandedOut:
+    name = run.short(node.value) if node.value is not None else ref.obj.key
+    return HandedOut(
+        site=node,
+        name=name,
+        how="return",
+        op=op,
+        write=write,
+        write_how="method",
+        by=by,
+        reason=reason,
+        evidence=evidence,
+    )
+
+
+def _sets_up(name: str) -> bool:
+    """Whether a method is there to set what the object holds, not to use it."""
+    return name in _SETS or name.strip("_").split("_")[0] in _FIRST or name.endswith("reset_parameters")
+
+
+def _hands_out(method: Function) -> bool:
+    """Whether callers outside the class get what a method returns, and take it for a result."""
+    name = method.name
+    if name in _LIVE:
+        return False
+    if method.static or (name[:1] == "_" and name not in ("__call__", "__next__", "__getitem__")) or name[-1:] == "_":
+        return name in ("__call__", "__next__", "__getitem__")
+    node = method.node
+    decorators = [] if isinstance(node, ast.Module) else node.decorator_list
+    return not any("property" in ast.unparse(item) for item in decorators)
+
+
+def _returned_refs(run: Run, value: Value, state: State) -> Iterator[Ref]:
+    for ref in value.refs:
+        yield ref
+        if ref.obj.kind in ("tuple", "dict") and ref.obj.owner == "fresh":
+            for held in state.fields(ref.obj).values():
+                yield from held.refs
+
+
+def _bound_here(state: State, me: Obj, obj: Obj) -> tuple[str, ...]:
+    """The attribute that the method has bound to a tensor that it made."""
+    if obj.kind != "tensor":
+        return ()
+    return next(((key,) for key, held in state.fields(me).items() if held.obj is obj), ())
+
+
+def _same_slots(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two ways lead to the same, or to items under keys that are only known when the program runs."""
+    if len(one) != len(other) or one[0] != other[0]:
+        return False
+    return all(
+        mine == theirs or (_variable(mine) and _variable(theirs)) for mine, theirs in zip(one, other, strict=True)
+    )
+
+
+def _variable(slot: str) -> bool:
+    return slot[0] == "[" and "]" in slot and slot[-1] != "]"
+
+
+def _at_once(one: Chain, other: Chain) -> bool:
+    """Whether a write surely reaches what is returned; one through `.data` is how a parameter is set."""
+    return all(link.kind in SHARES and link.op != "data" for link in one) and must_overlap(one, other)
+
+
+def written_by_callers(module: Module) -> Iterator[tuple[Function, Fact]]:
+    """A function outside the class writes what a method handed to it, and goes on to use it as its own."""
+    for run in [run for run in module.runs.values() if run is not None]:
+        for write in run.log:
+            got = _got_from(run, write.ref.chain) if write.how not in ("training", "part") else None
+            place = write.ref.place
+            if got is None or place is None or write.mixed or place.last_use <= write.time:
+                continue
+            method, node = got
+            done, cls = module.run_of(method), method.cls
+            if done is None or cls is None or run.function.cls is cls or not _hands_out(method):
+                continue
+            if any(link.kind not in SHARES for link in write.ref.chain):
+                continue
+            value, state, _ = next(one for one in done.returned if one.node is node)
+            for ref in _returned_refs(done, value, state):
+                slots = way_from(done.params[0], ref.obj)
+                if slots and _ends_with(write.ref.obj, slots) and not (mixed(value, ref) and ref in value.refs):
+                    evidence = max(
+                        done.evidence_of(ref, None),
+                        run.evidence_of(write.ref, write.stmt),
+                        holds_tensors(module, cls, slots),
+                    )
+                    inner = write.inner or write.node
+                    fact = _returned(done, node, ref, write.op, inner, run.function.name, "caller", evidence)
+                    yield method, fact
+                    break
+
+
+def _ends_with(obj: Obj, slots: tuple[str, ...]) -> bool:
+    """Whether an object is reached by these steps (items by any)."""
+    for slot in reversed(slots):
+        if slot[0] != obj.slot[:1] or (slot[0] == "." and slot != obj.slot) or obj.parent is None:
+            return False
+        obj = obj.parent
+    return True

@@ -1,0 +1,172 @@
+"""Leaves of the graph: writes to them, marks on what is none, and what asks for their values."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafRebound, LeafWrite, MarkedNonLeaf
+from flake8_tensorcopy.engine.graph import freeze, frozen, is_leaf, mark
+from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Run
+
+
+def leaf_write(run: Run, write: Write) -> bool:
+    """A write in grad mode to a leaf that requires grad, or to a view of one: torch refuses it."""
+    ref = write.ref
+    if not write.grad or any(link.kind in (DETACH, NUMPY) for link in ref.chain[_after(ref) :]):
+        return False
+    proven = is_leaf(run, ref)
+    if _told_of_method(run, write) or not (proven or _updates_by_gradient(run, write)):
+        return False
+    if (proven and not _trains(run, ref)) or told_inside(run, write, LeafWrite):
+        return False
+    obj = ref.obj
+    run.tape.found.append(
+        LeafWrite(
+            site=write.node,
+            writer=write.target,
+            op=write.op,
+            how=write.how,
+            made=obj.node if obj.owner == "fresh" else None,
+            parameter=obj.param,
+            certain=proven and not write.mixed,
+            inner=write.inner,
+        )
+    )
+    return True
+
+
+def _after(ref: Ref) -> int:
+    """Where the derivation from the leaf begins."""
+    for position in range(len(ref.chain) - 1, -1, -1):
+        if ref.chain[position].op in ("Parameter", "requires_grad_"):
+            return position
+    tracked = ref.place is not None and ref.place.tracked
+    return ref.held if tracked else 0
+
+
+def _updates_by_gradient(run: Run, write: Write) -> bool:
+    """`p -= rate * p.grad` of something unknown: what has a gradient is a leaf, or the program would fail here."""
+    ref = write.ref
+    if (
+        ref.place is None
+        or ref.obj.graph is False
+        or ref.obj.slot == ".grad"
+        or write.how not in ("method", "augmented")
+    ):
+        return False
+    if ref.obj.owner == "fresh" or ref.kind not in ("tensor", "unknown") or write.stmt is None:
+        return False
+    return ref.obj in run.tape.gradients and f"{ref.place.name}.grad" in run.text(write.stmt)
+
+
+def _told_of_method(run: Run, write: Write) -> bool:
+    """A method of this class writes what the object holds: it is told of that itself."""
+    node = write.node
+    if write.how != "call" or not isinstance(node, ast.Call) or not run.params or run.function.cls is None:
+        return False
+    if not isinstance(node.func, ast.Attribute) or run.text(node.func.value) != "self":
+        return False
+    held = run.now.fields(run.params[0]).values()
+    return any(ref.obj is write.ref.obj or ref.obj is write.ref.obj.parent for one in held for ref in one.refs)
+
+
+def told_inside(run: Run, write: Write, kind: type[Fact]) -> bool:
+    """Whether the function that was called has been told of the write itself."""
+    return write.how == "call" and any(
+        done is not None and (kind, write.inner) in done.facts for done in run.module.runs.values()
+    )
+
+
+def _trains(run: Run, ref: Ref) -> bool:
+    """Whether a parameter that a module was asked for is one that trains: nothing froze it, or its gradient is used."""
+    obj = ref.obj
+    owner = obj if any(link.op == "parameters" for link in ref.chain) else obj.parent
+    if owner is None:
+        return True
+    if owner.kind == "module":
+        return not frozen(owner)
+    return owner.kind != "unknown" or not obj.slot.endswith(")]") or obj in run.tape.gradients
+
+
+def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -> None:
+    """`x.requires_grad = True`, `x.requires_grad_()`."""
+    for ref in base.refs:
+        if mark(run, ref) and run.now.grad and not run.tape.expected:
+            fact = MarkedNonLeaf(site=node, value=target, attribute=attribute, made=ref.obj.node, read=None)
+            run.tape.marked.append((ref.obj, fact))
+            update = run.leaf_candidates.get(ref.place) if attribute and ref.place is not None else None
+            if update is not None:
+                run.fact(LeafRebound(site=update[0], target=update[1], reason="marked", expected=node, evidence=3))
+
+
+def unmarked(run: Run, ref: Ref, certain: bool) -> None:
+    """`x.requires_grad = False`: x is a leaf that needs no gradient; where x is each parameter of a module in its
+    turn, the module is frozen."""
+    obj = ref.obj
+    owner = obj.parent
+    if obj.kind == "module":
+        freeze(run, obj, certain)
+        return
+    if obj.param and owner is not None and obj.slot.endswith(")]"):
+        freeze(run, owner, certain)
+    obj.leaf, obj.graph = True, False if certain and not run.now.arms else None
+
+
+def settle_marks(run: Run) -> None:
+    """Marking a computed value is pointless where its `.grad` is wanted, and refused where it is assigned."""
+    for obj, fact in run.tape.marked:
+        assert isinstance(fact, MarkedNonLeaf)
+        read = run.tape.gradients.get(obj)
+        if fact.attribute or (obj not in run.tape.retained and (read is not None or obj.made == "clone")):
+            run.fact(replace(fact, read=read))
+
+
+def on_device(run: Run, ref: Ref) -> bool:
+    """Whether a tensor is on a device: the last move says so, or what it was made from."""
+    for link in reversed(ref.chain):
+        if link.op == "cpu":
+            return False
+        if link.op == "cuda":
+            return True
+        if link.op == "to" and isinstance(link.node, ast.Call):
+            given = [*link.node.args, *(k.value for k in link.node.keywords if k.arg == "device")]
+            names = [item.value for item in given if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+            return any(name.startswith("cuda") for name in names)
+    return ref.obj in run.tape.on_device or _made_on_device(ref.obj)
+
+
+def _made_on_device(obj: Obj) -> bool:
+    """`torch.zeros(3, device="cuda")`."""
+    return isinstance(obj.node, ast.Call) and any(
+        keyword.arg == "device"
+        and isinstance(keyword.value, ast.Constant)
+        and str(keyword.value.value).startswith("cuda")
+        for keyword in obj.node.keywords
+    )
+
+
+def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
+    """`.numpy()`, `np.asarray(x)`: torch refuses a tensor that requires grad, in grad mode, and one on a device."""
+    from flake8_tensorcopy.engine.graph import looks_at_mode
+    from flake8_tensorcopy.engine.operations import on_graph
+
+    forced = any(keyword.arg == "force" for keyword in node.keywords) or (call == ".numpy()" and node.args)
+    if forced or run.tape.expected or ref.kind not in ("tensor", "unknown") or looks_at_mode(run.now.arms | ref.arms):
+        return
+    records = run.now.grad is True and on_graph(ref) is True and is_certain(run, ref)
+    device = on_device(run, ref)
+    if records or device:
+        run.tape.found.append(GradToArray(site=node, value=name, call=call, made=ref.obj.node, device=not records))
+
+
+def is_certain(run: Run, ref: Ref) -> bool:
+    """Whether it requires grad on every path that leads here, and no parameter of unknown training."""
+    owner = ref.obj.parent
+    if owner is not None and ref.obj.param and (owner.kind != "module" or frozen(owner)):
+        return ref.obj in run.tape.gradients
+    return run.tape.arms.get(ref.obj, frozenset()) <= run.now.arms

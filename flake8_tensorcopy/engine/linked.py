@@ -1,0 +1,94 @@
+"""The way back through the graph: what `backward()` of a value would reach, and what `detach()` keeps it from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref
+
+MAX_LINKED = 300
+
+# Operations that leave a loss a loss: scaled, averaged, summed with others.
+SCALES = frozenset("+ - * / clone mean sum add sub mul div true_divide add_ sub_ mul_ div_".split())
+
+OFF = "off the graph"
+
+
+def detached(ref: Ref) -> bool:
+    """Whether a reference is off the graph of its storage."""
+    return any(link.kind in (DETACH, NUMPY) for link in ref.chain)
+
+
+def cut(obj: Obj) -> Obj:
+    """What stands for an operand of which the data are used, and not the graph."""
+    return Obj("unknown", "unknown", obj.node, made=OFF, operands=(obj,), graph=False)
+
+
+def operand(ref: Ref) -> Obj:
+    """The object of a reference as the operand of a computation."""
+    return cut(ref.obj) if detached(ref) else ref.obj
+
+
+def off(obj: Obj) -> bool:
+    """Whether a value is known to be off the graph, by its kind or by what made it."""
+    return obj.graph is False or obj.kind in ("array", "number") or obj.dtype == "bool" or "int" in obj.dtype
+
+
+def linked(obj: Obj, strict: bool = False) -> Iterator[Obj]:
+    """What a value hangs on in the graph, itself first, each once; `strict` ends at calls of which nothing is known."""
+    pending = [obj]
+    seen: set[Obj] = set()
+    while pending and len(seen) < MAX_LINKED:
+        one = pending.pop()
+        if one in seen or off(one):
+            continue
+        seen.add(one)
+        yield one
+        if not (strict and one.made == "call" and one.owner == "unknown" and not one.through):
+            pending.extend(one.operands)
+        if one.parent is not None and (one.owner == "item" or one.parent.made == "call"):
+            if one.parent.kind not in ("module", "instance"):
+                pending.append(one.parent)  # an item of a result, or an attribute: `model(x).loss`
+
+
+def terms(obj: Obj) -> Iterator[Obj]:
+    """What a loss was scaled, averaged or summed from, itself first."""
+    pending = [obj]
+    seen: set[Obj] = set()
+    while pending and len(seen) < MAX_LINKED:
+        one = pending.pop()
+        if one in seen or off(one):
+            continue
+        seen.add(one)
+        yield one
+        if one.made in SCALES or _scaled(one):
+            pending.extend(one.operands)
+
+
+def _scaled(obj: Obj) -> bool:
+    """`scaler.scale(loss)`."""
+    node = obj.node
+    return (
+        obj.made == "call"
+        and isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "scale"
+    )
+
+
+def proven_terms(obj: Obj) -> Iterator[Obj]:
+    """Of the terms of a value that got its gradients, those that are surely on the graph."""
+    pending = [obj]
+    seen: set[Obj] = set()
+    while pending and len(seen) < MAX_LINKED:
+        one = pending.pop()
+        if one in seen or off(one):
+            continue
+        seen.add(one)
+        yield one
+        if one.made in SCALES or _scaled(one):
+            operands = one.operands[-1:] if _scaled(one) else one.operands
+            values = [item for item in operands if item.kind not in ("module", "instance") and not off(item)]
+            certain = len(operands) == 1
+            pending.extend(item for item in values if certain or item.graph)

@@ -1,0 +1,342 @@
+"""States fed back: what one pass computed goes into the next, whose backward then walks a graph that is gone."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.backward import inside, made_at, next_pass
+from flake8_tensorcopy.engine.facts import GraphRetained, RecurrentState
+from flake8_tensorcopy.engine.linked import detached, linked, off, terms
+from flake8_tensorcopy.engine.module import MODULE_BASES
+from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.trail import Kept, ModuleCall
+from flake8_tensorcopy.engine.values import Obj, Ref, Value
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Backward, Run
+
+# Whatever is taken off the graph in place, and what makes a longer state of a state: a cache, as a rule.
+_IN_PLACE = frozenset({"detach_"})
+_GROWS = frozenset({"cat", "concat", "concatenate", "stack"})
+_CUTS = frozenset({"detach", "detach_", "data", "no_grad", "inference_mode", "item", "numpy", "set_grad_enabled"})
+
+
+def finish_recurrent(run: Run) -> None:
+    for position, second in enumerate(run.backwards):
+        if detached(second.ref):
+            continue
+        for first in run.backwards[:position]:
+            loop = next_pass(first, second) if not detached(first.ref) else None
+            if loop is not None and not _in_some_passes(second, loop):
+                _fed_back(run, first, second, loop)
+    for backward in run.backwards:
+        if backward.retains and backward.within and not detached(backward.ref):
+            _retained_for_nothing(run, backward)
+    for kept in run.trail.kept:
+        _judge_kept(run, kept)
+
+
+def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> None:
+    """Whether the second backward reaches through a state what the first one has walked."""
+    walked = {one for one in linked(first.ref.obj) if _computed(one) and inside(made_at(one), loop)}
+    reached = set(linked(second.ref.obj))
+    depth = len(loop_prefix(first, second))
+    made = {obj: call for call in run.trail.calls for obj in call.results}
+    for call in run.trail.calls:
+        if not walked.isdisjoint(call.results):
+            walked.update(obj for obj in call.results if _computed(obj))  # what one call gives hangs together
+    if not walked & reached or _mentions(loop, _IN_PLACE):
+        return
+    for call in run.trail.calls:
+        if call.loop[: depth + 1] != second.loop[: depth + 1] or call.grad is False:
+            continue
+        if not any(obj in reached for obj in call.results):
+            continue
+        for value in call.fed:
+            if value.refs and all(_comes_from(ref, walked, made, first, depth) for ref in value.refs):
+                if not _named(value.refs[0]):
+                    continue
+                _report(run, value.refs[0], call, second, loop, first.retains)
+                return
+    if not _mentions(loop, _CUTS):
+        _carried_name(run, walked, first, second, loop)
+
+
+def _in_some_passes(backward: Backward, loop: ast.stmt) -> bool:
+    """Whether a test of what the loop itself binds decides on the call: `if step == last: loss.backward()`."""
+    bound = {part.id for part in ast.walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    for arm in backward.arms:
+        names = arm.test[1] if isinstance(arm.test, tuple) and len(arm.test) == 3 else ()
+        if isinstance(names, tuple) and any(name in bound for name, _ in names):
+            return True
+    return False
+
+
+def _mentions(loop: ast.stmt, names: frozenset[str]) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr in names for part in ast.walk(loop))
+
+
+def loop_prefix(first: Backward, second: Backward) -> tuple[int, ...]:
+    """The passes that two calls have in common."""
+    common = []
+    for one, other in zip(first.loop, second.loop, strict=False):
+        if one != other:
+            break
+        common.append(one)
+    return tuple(common)
+
+
+def _computed(obj: Obj) -> bool:
+    """Not a leaf: what backward walks through."""
+    return not obj.leaf and not obj.param and obj.kind not in ("module", "instance", "optimizer") and not off(obj)
+
+
+def _comes_from(ref: Ref, walked: set[Obj], made: dict[Obj, ModuleCall], first: Backward, depth: int) -> bool:
+    """Whether a reference hangs on the output of a module in the pass before, on the graph."""
+    if detached(ref):
+        return False
+    for one in linked(ref.obj, strict=True):
+        call = made.get(one)
+        if one in walked and call is not None and call.grad and call.loop[: depth + 1] == first.loop[: depth + 1]:
+            return True
+    return False
+
+
+def _named(ref: Ref) -> bool:
+    """Whether a name or an attribute holds the state, and not some item of a list."""
+    return ref.place is None or "[" not in ref.place.name
+
+
+def _retained_for_nothing(run: Run, backward: Backward) -> None:
+    """`loss.backward(retain_graph=True)` as the last of a pass, of a graph that the pass itself has built."""
+    loop = backward.within[-1]
+    graph = {one for one in linked(backward.ref.obj) if _computed(one)}
+    for other in run.backwards:
+        if other.tick > backward.tick and other.node is not backward.node:
+            if other.loop == backward.loop or not graph.isdisjoint(linked(other.ref.obj)):
+                return
+    names = (part.func for part in ast.walk(loop) if isinstance(part, ast.Call))
+    if any((name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")) == "grad" for name in names):
+        return
+    if _built_inside(run, backward.ref.obj, loop):
+        run.fact(
+            RecurrentState(
+                site=backward.node,
+                state=run.short(backward.node.func),
+                how="retained",
+                call=None,
+                backward=backward.node,
+                retains=True,
+            )
+        )
+
+
+def _built_inside(run: Run, obj: Obj, loop: ast.stmt) -> bool:
+    """Whether all of a graph is built in one pass: nothing of it can be walked again later."""
+    called = {call.module for call in run.trail.calls}
+    reached = set(linked(obj))
+    if all(reached.isdisjoint(call.results) for call in run.trail.calls if loop in call.within):
+        return False  # what the loop goes over may be on a graph from before
+    pending, seen = [obj], set()
+    while pending:
+        one = pending.pop()
+        if one in seen or not _computed(one) or one in called:
+            continue
+        seen.add(one)
+        if one.owner == "item" and one.parent is not None:
+            if not one.slot.endswith(")]"):
+                pending.append(one.parent)  # an item of what the loop gives is given
+            continue
+        if one.owner in ("argument", "attribute", "global") or not inside(made_at(one), loop):
+            return False
+        pending.extend(one.operands)
+    return True
+
+
+def _report(run: Run, ref: Ref, call: ModuleCall, second: Backward, loop: ast.stmt, retains: bool) -> None:
+    place = ref.place
+    if place is not None and place.origin in ("store", "item") and ref.via:
+        place = ref.via[-1]  # handed over in a tuple
+    bound = place.node if place is not None and inside(place.node, loop) else None
+    run.fact(
+        RecurrentState(
+            site=second.node if retains else bound or call.node,
+            state=place.name if place is not None else run.short(call.node),
+            how="loop",
+            call=call.node,
+            backward=second.node,
+            retains=retains,
+        )
+    )
+
+
+def _carried_name(run: Run, walked: set[Obj], first: Backward, second: Backward, loop: ast.stmt) -> None:
+    """`h = torch.tanh(x @ W + h @ U)`: a state that operations alone compute, bound before the loop as well."""
+    for statement in getattr(loop, "body", []):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=source) if any(
+                isinstance(part, ast.Name) and part.id == name for part in ast.walk(source)
+            ):
+                shared = [one for one in walked if one.node is source and one.graph and one in linked(first.ref.obj)]
+                if any(one in linked(second.ref.obj, strict=True) for one in shared):
+                    run.fact(
+                        RecurrentState(
+                            site=second.node if first.retains else statement,
+                            state=name,
+                            how="loop",
+                            call=source,
+                            backward=second.node,
+                            retains=first.retains,
+                        )
+                    )
+
+
+# ----- attributes of a module
+
+
+def kept(run: Run, target: ast.Attribute, before: Value, value: Value) -> None:
+    """`self.state = f(self.state, x)` in `forward`."""
+    me = run.params[0] if run.params else None
+    if run.stmt is None or not run.now.grad or me is None or run.function.cls is None or run.function.static:
+        return
+    if not isinstance(target.value, ast.Name) or target.value.id != me.key:
+        return
+    old = tuple(ref.obj for ref in before.refs if ref.obj.owner == "attribute" and not detached(ref))
+    counted = not before.refs and before.kind == "number" and _reads(run, target)  # `self.v = 0.9 * self.v + x`
+    if (not old and not counted) or any(
+        obj.param or obj.kind in ("module", "instance", "function", "optimizer") for obj in old
+    ):
+        return
+    if value.refs and not any(detached(ref) for ref in value.refs):
+        for ref in value.refs:
+            reached = set(linked(ref.obj, strict=True))
+            if ref.obj.made in _GROWS:
+                return
+            if (counted or any(obj in reached for obj in old)) and ref.obj not in old:
+                run.trail.kept.append(Kept(target, run.stmt, old, ref.obj))
+                return
+
+
+def _reads(run: Run, target: ast.Attribute) -> bool:
+    """Whether the statement computes the attribute from itself."""
+    source = run.stmt.value if isinstance(run.stmt, ast.Assign) else None
+    text = run.text(target)
+    return source is not None and any(
+        isinstance(part, ast.Attribute) and run.text(part) == text for part in ast.walk(source)
+    )
+
+
+def _judge_kept(run: Run, kept: Kept) -> None:
+    cls = run.function.cls
+    name = kept.target.attr
+    if cls is None or not _known_bases(run, cls) or name in run.module.survey.deleted:
+        return
+    own = run.function.name
+    if own == "__init__" or not cls.assigns.get(name, set()) <= {"__init__", own} or _touched(run, kept):
+        return
+    if own != "forward":
+        _kept_by_a_step(run, kept)
+        return
+    trained = [one for one in linked(kept.value) if _trained(one, run.params[0])]
+    arithmetic = any(obj in terms(kept.value) for obj in kept.old)  # an average; a sum that began as a number is none
+    given = any(one.owner == "argument" and one is not run.params[0] for one in linked(kept.value))
+    returned = any(kept.value in linked(ref.obj) for one in run.returned for ref in one.value.refs)
+    if trained and returned:
+        run.fact(
+            RecurrentState(
+                site=kept.site,
+                state=f"self.{name}",
+                how="attribute",
+                call=None,
+                backward=None,
+                retains=False,
+            )
+        )
+    elif arithmetic and (trained or given) and not any(obj.param for obj in terms(kept.value)):
+        run.fact(
+            GraphRetained(
+                site=kept.site,
+                target=f"self.{name}",
+                value=run.short(kept.site.value) if isinstance(kept.site, ast.Assign) else name,
+                how="buffer",
+                backward=None,
+                certain=bool(trained),
+            )
+        )
+
+
+def _kept_by_a_step(run: Run, kept: Kept) -> None:
+    """A method that feeds the state of its last call into a module, and backpropagates what comes out."""
+    calls = [call for call in run.trail.calls if any(obj in call.results for obj in linked(kept.value, strict=True))]
+    outputs = {kept.value, *(obj for call in calls if call.grad for obj in call.results)}
+    for backward in run.backwards:
+        if calls and not detached(backward.ref) and not outputs.isdisjoint(linked(backward.ref.obj)):
+            run.fact(
+                RecurrentState(
+                    site=kept.site,
+                    state=f"self.{kept.target.attr}",
+                    how="attribute",
+                    call=None,
+                    backward=None,
+                    retains=backward.retains,
+                )
+            )
+
+
+def _trained(obj: Obj, me: Obj) -> bool:
+    """What has weights: a parameter, the output of a module of `self`."""
+    if obj.param and obj.graph is not False:
+        return True
+    return any(one.kind == "module" and one.parent is me for one in obj.operands)
+
+
+def _known_bases(run: Run, cls: Class) -> bool:
+    """Whether nothing that another file defines can reset the state."""
+    for base in cls.bases:
+        if (run.names.qualify(base) or "") in MODULE_BASES:
+            continue
+        local = run.module.survey.classes.get(base.id) if isinstance(base, ast.Name) else None
+        if local is None or local is cls or not _known_bases(run, local):
+            return False
+    return True
+
+
+def _touched(run: Run, kept: Kept) -> bool:
+    """Whether any other code of the file sets or detaches an attribute of that name."""
+    name = kept.target.attr
+    tree = run.module.survey.body.node
+    cls = run.function.cls
+    init = cls.methods.get("__init__") if cls is not None else None
+    apart: list[ast.AST] = [init.node] if init is not None else []
+    apart += [other.node for other in run.module.survey.classes.values() if cls and _unrelated(run, cls, other)]
+    allowed = {part for node in apart for part in ast.walk(node)}
+    for part in ast.walk(tree):
+        if part in allowed:
+            continue
+        match part:
+            case ast.Attribute(attr=found, ctx=ast.Store()) if found == name:
+                if part is not kept.target and not _guarded_default(run, part):
+                    return True
+            case ast.Attribute(value=ast.Attribute(attr=found), attr="detach_" | "zero_" | "data") if found == name:
+                return True
+            case ast.Constant(value=found) if found == name:
+                return True  # `setattr(module, "state", ..)`
+    return False
+
+
+def _unrelated(run: Run, cls: Class, other: Class) -> bool:
+    """Whether a class is neither a base of another one nor made from it."""
+    if other is cls:
+        return False
+    return other not in run.module.local_bases(cls) and cls not in run.module.local_bases(other)
+
+
+def _guarded_default(run: Run, part: ast.Attribute) -> bool:
+    """`if self.state is None: self.state = zeros(..)`: set once."""
+    text = f"{ast.unparse(part)} is None"
+    for node in ast.walk(run.function.node):
+        if isinstance(node, ast.If) and text in ast.unparse(node.test):
+            if any(inner is part for statement in node.body for inner in ast.walk(statement)):
+                return True
+    return False

@@ -1,0 +1,208 @@
+"""Layers and Parameters in a plain list, tuple or dict of a module, which torch does not look into."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.classes import methods_of
+from flake8_tensorcopy.engine.facts import Fact, UnregisteredItems
+from flake8_tensorcopy.engine.run import last_state
+from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.state import State
+from flake8_tensorcopy.engine.unwrapped import layer_of, methods_from, parameter_of
+from flake8_tensorcopy.engine.values import Obj, Ref, Value
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.run import Run
+
+MAX_ITEMS = 50
+
+# Words of an attribute's name that say: not registered on purpose.
+_HIDES = frozenset(
+    "frozen teacher ref reference cache cached target shadow ema pretrained unregistered nograd untracked".split()
+)
+_HIDDEN = frozenset({"_hidden", "hidden_net", "hidden_model", "hidden_module", "hidden_modules"})
+# Methods by which a class says itself what its parameters are.
+_OWN = frozenset({"parameters", "named_parameters", "_apply", "children", "named_children", "modules", "named_modules"})
+# Where a module keeps what is registered.
+OWN_CONTAINERS = frozenset({"_modules", "_parameters"})
+# What these are given they only look at, or hand on as it is.
+_LOOKS = frozenset(
+    "len enumerate zip reversed iter next range print isinstance sum any all id type list tuple dict sorted str repr "
+    "hasattr getattr min max".split()
+)
+
+
+class Kept(NamedTuple):
+    """An attribute of self bound to a list, tuple or dict, and what was in it then."""
+
+    key: str
+    container: Obj
+    site: ast.AST
+    items: tuple[Obj, ...]
+    single: bool  # a display of one thing: it hides a module from torch
+
+
+def passed(run: Run, node: ast.Call, args: Args, receiver: bool = False) -> None:
+    """A call was given these: it may register them.  `receiver` says that what is called is no list or dict."""
+    cls = run.function.cls
+    if cls is None or not cls.holders:
+        return
+    match node.func:
+        case ast.Name(id=name) if name in _LOOKS and name not in run.module.survey.functions:
+            return
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name == "Parameter" or (name[-1] == "_" != name[0]):
+            return  # a Parameter made of a tensor, an initialisation
+        case ast.Attribute(value=ast.Attribute(attr=name)) if name in OWN_CONTAINERS:
+            pass
+        case ast.Attribute(attr=name) if name in library.CONTAINER_METHODS and not receiver:
+            return
+    for _, value in args.all():
+        handed(run, value)
+
+
+def handed(run: Run, value: Value) -> None:
+    """The value, and what it holds, goes to something that may register it."""
+    pending = [ref.obj for ref in value.refs]
+    seen: set[Obj] = set()
+    while pending and len(seen) < MAX_ITEMS:
+        obj = pending.pop()
+        if obj not in seen:
+            seen.add(obj)
+            if obj.kind in ("list", "tuple", "dict"):
+                pending.extend(one.obj for held in run.now.fields(obj).values() for one in held.refs)
+            elif obj.kind == "iter" and isinstance(obj.data, tuple):
+                pending.extend(one.obj for _, part in obj.data[1] for one in part.refs)
+    run.passed |= seen
+
+
+def holds(run: Run, base: Obj, key: str, value: Value, site: ast.AST, source: ast.expr) -> None:
+    """An attribute of self is bound to a container."""
+    cls = run.function.cls
+    if cls is None or key[1:] not in cls.holders or not run.params or base is not run.params[0]:
+        return
+    obj = value.obj
+    if obj is None or obj.kind not in ("list", "tuple", "dict"):
+        return
+    single = isinstance(source, (ast.List, ast.Tuple)) and len(source.elts) == 1
+    items = tuple(ref.obj for ref in _items(run.now, obj))
+    run.kept_containers.append(Kept(key, obj, site, items, single))
+
+
+def _items(state: State, container: Obj, depth: int = 0) -> Iterator[Ref]:
+    """What a container holds, in lists of lists too."""
+    for slot, held in state.fields(container).items():
+        if slot[:1] == "[":
+            for ref in held.refs:
+                if ref.obj.kind in ("list", "tuple", "dict") and depth < 2:
+                    yield from _items(state, ref.obj, depth + 1)
+                else:
+                    yield ref
+    if container.made in ("+", "*"):
+        for one in container.source:
+            if one.kind in ("list", "tuple") and depth < 2:
+                yield from _items(state, one, depth + 1)
+
+
+def unregistered(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """The containers of a Module's attributes that hold layers or Parameters which no method registers."""
+    attributes = [
+        name
+        for name, maker in cls.holders.items()
+        if not maker or maker in module.survey.functions or module.method(cls, maker) is not None
+    ]
+    if not attributes or not module.is_module(cls):
+        return
+    runs: list[tuple[Function, Run]] = []
+    used = methods_from(module, cls, "forward") - methods_from(module, cls, "__init__")
+    for method in methods_of(module, cls):
+        if method.name in _OWN:
+            return
+        if method.name in used:
+            continue
+        run = module.run_of(method) if not method.static else None
+        if run is not None and run.params:
+            runs.append((method, run))
+    for name in attributes:
+        if _says_hidden(name) or any(_registers(run, "." + name) for _, run in runs):
+            continue
+        for function, run in runs:
+            fact = _first_item(module, run, "." + name)
+            if fact is not None:
+                yield function, fact
+                break
+
+
+def _says_hidden(name: str) -> bool:
+    return name in _HIDDEN or not _HIDES.isdisjoint(name.lower().strip("_").split("_"))
+
+
+def _is_item(run: Run, obj: Obj, key: str) -> bool:
+    """Whether an object is what an attribute of self holds, or an item of it."""
+    while obj.parent is not None and obj.slot[:1] == "[":
+        obj = obj.parent
+    return obj.slot == key and obj.parent is run.params[0]
+
+
+def _registers(run: Run, key: str) -> bool:
+    """Whether a method gives the container, or what is in it, to anything that may register it."""
+    state = last_state(run)
+    if state is None:
+        return True
+    containers = {one.container for one in run.kept_containers if one.key == key}
+    held = state.fields(run.params[0]).get(key)
+    if held is not None:
+        containers.update(ref.obj for ref in held.refs)
+    items = {ref.obj for one in containers for ref in _items(state, one) if ref.obj.kind in ("module", "tensor")}
+    known = set(run.passed)
+    for obj in run.passed:
+        if obj.kind == "list":
+            known.update(ref.obj for ref in _items(state, obj))
+    for other, value in state.fields(run.params[0]).items():
+        if other != key and other[:1] == ".":
+            known.update(ref.obj for ref in value.refs)
+    return any(
+        not {obj, obj.any_of, obj.parent}.isdisjoint(containers | items) or _is_item(run, obj, key) for obj in known
+    )
+
+
+def _first_item(module: Module, run: Run, key: str) -> UnregisteredItems | None:
+    """What puts the first layer or Parameter into the container of an attribute, in this function."""
+    state = last_state(run)
+    if state is None:
+        return None
+    known = [one for one in run.kept_containers if one.key == key]
+    for one in known:
+        for ref in _items(state, one.container) if one.container not in module.registered else ():
+            item = parameter_of(module, ref, new=True)
+            if not item or (one.single and ref.obj in one.items):
+                continue
+            late = ref.obj not in one.items and ref.place is not None and ref.place.node is not None
+            site = ref.place.node if late and ref.place is not None else one.site
+            return _fact(key, one.container, item, site or one.site)
+    held = state.fields(run.params[0]).get(key)
+    if known or held is None:
+        return None
+    for container in (ref.obj for ref in held.refs if ref.obj.kind in ("list", "dict", "unknown")):
+        for slot, value in state.fields(container).items():
+            for ref in value.refs:
+                node = ref.place.node if ref.place is not None and ref.place.origin == "store" else None
+                item = layer_of(module, ref.obj, new=True)
+                if item and node is not None and slot[:1] == "[":
+                    return _fact(key, container, item, node)
+    return None
+
+
+def _fact(key: str, container: Obj, item: str, site: ast.AST) -> UnregisteredItems:
+    return UnregisteredItems(
+        site=site,
+        attribute=key[1:],
+        container="list" if container.kind == "unknown" else container.kind,
+        item=item,
+        parameter=item == "Parameter",
+    )

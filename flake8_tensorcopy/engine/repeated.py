@@ -1,0 +1,180 @@
+"""One object in every slot: `[layer] * n`, `[t for _ in range(n)]`, `dict.fromkeys(keys, t)`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine.facts import Fact, RepeatedReference
+from flake8_tensorcopy.engine.layers import has_parameters
+from flake8_tensorcopy.engine.premises import suppose
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.values import Obj, Ref, Value, Write
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.module import Module
+
+_MEANT = re.compile(r"shar(e|ed|ing)|tied|(^|_)(tie|tying|same|reused?|universal|recurrent|recursive)(_|$)|Tied|Shared")
+_COPIES = re.compile(r"clone|cop(y|ies)|replic|duplic", re.IGNORECASE)
+_HOLDERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict"})
+
+
+class Repeat(NamedTuple):
+    """A container of one object: where it was made, and what stands in every slot."""
+
+    node: ast.expr
+    item: ast.expr
+    how: str
+    stmt: ast.stmt | None
+
+
+def multiplied(run: Run, node: ast.BinOp, left: Value, right: Value, result: Value) -> None:
+    """`[x] * n` and `n * [x]`."""
+    for side, shown, count in ((left, node.left, node.right), (right, node.right, node.left)):
+        single = isinstance(count, ast.Constant) and count.value in (0, 1)
+        if not isinstance(shown, (ast.List, ast.Tuple)) or single or side.obj is None or result.obj is None:
+            continue
+        fields = run.now.fields(side.obj)
+        for position, item in enumerate(shown.elts):
+            value = fields.get(f"[{position}]")
+            if value is not None and value.obj is not None:
+                _repeat(run, Repeat(node, item, "multiplied", run.stmt), value.obj, result.obj)
+
+
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+
+def comprehended(run: Run, node: Comprehension, item: ast.expr, result: Obj) -> None:
+    """`[t for _ in range(n)]`: the item does not depend on the loop."""
+    held = run.now.fields(result).get("[*]")
+    targets = {n.id for one in node.generators for n in ast.walk(one.target) if isinstance(n, ast.Name)}
+    if not isinstance(item, (ast.Name, ast.Attribute)) or targets.intersection(run.names_in(item)):
+        return
+    if held is not None and held.obj is not None:
+        _repeat(run, Repeat(node, item, "comprehension", run.stmt), held.obj, result)
+        for ref in held.refs if result in run.repeats else ():
+            if ref.place is not None:
+                run.repeat_places[ref.place] = result
+
+
+def from_keys(run: Run, node: ast.Call, args: Args) -> Value:
+    """`dict.fromkeys(keys, x)`."""
+    args.use(run)
+    made = Obj("dict", "fresh", node, made="fromkeys", operands=args.objs())
+    if len(args.values) == 2 and args.values[1].obj is not None:
+        _repeat(run, Repeat(node, args.nodes[1], "fromkeys", run.stmt), args.values[1].obj, made)
+    return Value((Ref(made),))
+
+
+def _repeat(run: Run, made: Repeat, obj: Obj, container: Obj) -> None:
+    """Follow the container if a write to a slot would matter; say at once that it holds one layer."""
+    if _is_meant(run, made):
+        return
+    if has_parameters(run, obj):
+        run.repeats[container] = made
+        if isinstance(made.item, ast.Call) or _placed(made):
+            run.fact(_fact(run, made, "parameter" if obj.param else "layer"))
+    elif obj.kind == "tensor":
+        run.repeats[container] = made
+        container.data = Value((Ref(obj),))
+    elif _COPIES.search(run.function.name) and _placed(made):
+        # A function that promises copies: a caller that passes a layer with parameters gets one.
+        suppose(run, obj, "parameters", _fact(run, made, "layer"))
+
+
+def held_by_module(run: Run, node: ast.Call) -> None:
+    """`nn.ModuleList(layers)`, `nn.Sequential(*layers)` of a list that was made before."""
+    for item in node.args:
+        inner = item.value if isinstance(item, ast.Starred) else item
+        value = run.now.env.get(inner.id) if isinstance(inner, ast.Name) else None
+        made = run.repeats.get(value.obj) if value is not None and value.obj is not None else None
+        if made is not None and not _is_meant(run, Repeat(node, made.item, made.how, run.stmt)):
+            run.fact(_fact(run, made, "layer"))
+
+
+def slot_written(run: Run, write: Write) -> None:
+    """A write in place that may be to one slot of such a container."""
+    container = write.ref.obj.parent
+    if container is not None and container.any_of is not None:
+        container = container.any_of
+    if container not in run.repeats:
+        places = [write.ref.place, *write.ref.via]
+        container = next((run.repeat_places[one] for one in places if one in run.repeat_places), None)
+    if container is not None and container in run.repeats and write.how != "training":
+        run.slot_writes.setdefault(container, write)
+
+
+def finish_repeats(run: Run) -> None:
+    """Tensors: a slot was written in place, and none was bound anew."""
+    for container, write in run.slot_writes.items():
+        if container not in run.slot_stores:
+            run.fact(_fact(run, run.repeats[container], "tensor", write.node, write.op))
+
+
+def repeats_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """A container made by one method and written, slot by slot, by another."""
+    from flake8_tensorcopy.engine.classes import effects_on_self, methods_of
+
+    held: dict[str, tuple[Function, Run, Repeat]] = {}
+    stored: set[str] = set()
+    for method in methods_of(module, cls):
+        run = module.run_of(method) if not method.static else None
+        if run is None or not run.params:
+            continue
+        me = run.params[0]
+        stored.update(obj.slot for obj in run.slot_stores if obj.parent is me)
+        for slot, value in run.state.fields(me).items() if run.state is not None else ():
+            obj = value.obj
+            if obj is not None and obj in run.repeats and obj.data is not None:
+                if obj in run.slot_stores:
+                    stored.add(slot)
+                held[slot] = (method, run, run.repeats[obj])
+    if not held:
+        return
+    for method, effect in effects_on_self(module, cls):
+        slots = effect.target.slots
+        if len(slots) < 2 or slots[0] not in held or slots[1][0] != "[" or slots[0] in stored or effect.training:
+            continue
+        maker, run, made = held[slots[0]]
+        if maker is not method:
+            yield maker, _fact(run, made, "tensor", effect.node, effect.op)
+            stored.add(slots[0])
+
+
+def _fact(run: Run, made: Repeat, holds: str, written: ast.AST | None = None, op: str = "") -> RepeatedReference:
+    return RepeatedReference(
+        site=made.node,
+        item=made.item,
+        name=run.short(made.item),
+        holds=holds,
+        how=made.how,
+        inline=isinstance(made.item, ast.Call),
+        written=written,
+        op=op,
+    )
+
+
+def _placed(made: Repeat) -> bool:
+    """Whether the container goes straight into a module, or to an attribute."""
+    if isinstance(made.stmt, ast.Assign) and any(isinstance(one, ast.Attribute) for one in made.stmt.targets):
+        return True
+    for item in ast.walk(made.stmt) if made.stmt is not None else ():
+        if isinstance(item, ast.Call):
+            name = item.func.attr if isinstance(item.func, ast.Attribute) else getattr(item.func, "id", "")
+            if name in _HOLDERS and any(inner is made.node for inner in ast.walk(item)):
+                return True
+    return False
+
+
+def _is_meant(run: Run, made: Repeat) -> bool:
+    """Whether names say that one object is wanted."""
+    words = [run.text(made.item), run.function.name]
+    if run.function.cls is not None:
+        words.append(run.function.cls.name)
+    if isinstance(made.stmt, ast.Assign):
+        words.extend(run.text(one) for one in made.stmt.targets)
+    return any(_MEANT.search(word) for word in words)

@@ -1,0 +1,198 @@
+"""Optimizers keep the parameters that they were built from: what a module gets later, none of them steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from flake8_tensorcopy.engine.facts import ReplacedParameter
+from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.unwrapped import methods_from, parameter_of
+from flake8_tensorcopy.engine.values import Arm, Obj, Value, exclusive
+
+
+class Built(NamedTuple):
+    """An optimizer of this function, and the modules whose parameters it was given."""
+
+    node: ast.AST
+    modules: Sequence[Obj]
+    arms: frozenset[Arm]
+
+
+class Replacement(NamedTuple):
+    """New parameters in a module of an optimizer that does not have them."""
+
+    optimizer: Obj
+    built: ast.AST
+    module: Obj
+    new: tuple[Obj, ...]
+    site: ast.AST
+    target: str
+    tick: int
+    inner: ast.AST | None
+    elsewhere: bool  # the optimizer is built by `__init__` and stepped by another method
+
+
+def built(run: Run, node: ast.Call, optimizer: Obj, modules: list[Obj], values: list[Value]) -> None:
+    """An optimizer is made: it has what its modules hold now."""
+    found = list(modules)
+    for value in values:
+        for ref in value.refs:
+            for slot, held in run.now.fields(ref.obj).items() if ref.obj.kind == "list" else ():
+                if slot == "[*]":
+                    found.extend(
+                        one.obj.parent for one in held.refs if one.obj.param and _of_module(one.obj) and one.obj.parent
+                    )
+    for known in (*found, *(ref.obj for value in values for ref in value.refs)):
+        run.replacements = [one for one in run.replacements if not _concerns(known, one)]
+    if found:
+        run.optimizers[optimizer] = Built(node, found, run.now.arms)
+
+
+def _of_module(obj: Obj) -> bool:
+    """One parameter after the other of a module."""
+    return obj.parent is not None and (per_pass(obj.slot) or obj.slot == "[any]")
+
+
+def _concerns(known: Obj, one: Replacement) -> bool:
+    return _within(one.module, known) or _within(known, one.module) or known in one.new
+
+
+def _within(obj: Obj, owner: Obj) -> bool:
+    """Whether an object is the other one, or a part of it."""
+    part: Obj | None = obj
+    while part is not None:
+        if part is owner:
+            return True
+        part = part.parent
+    return False
+
+
+def note_step(run: Run, optimizer: Value) -> None:
+    """`optimizer.step()`, here or in what is called."""
+    for ref in optimizer.refs:
+        run.optimizer_steps.append((ref.obj, run.count()))
+
+
+def extended(run: Run, optimizer: Obj) -> None:
+    """`optimizer.add_param_group(..)`: it has the new ones too."""
+    run.replacements = [one for one in run.replacements if one.optimizer is not optimizer]
+
+
+def stored(
+    run: Run, base: Obj, before: Value | None, value: Value, site: ast.AST, target: str, inner: ast.AST | None = None
+) -> None:
+    """An attribute or item of an object is bound: new parameters there are in no optimizer that was built before."""
+    if not value.refs or not (run.optimizers or run.function.cls is not None):
+        return
+    if not all(parameter_of(run.module, ref, new=True) for ref in value.refs):
+        return
+    new = tuple(ref.obj for ref in value.refs)
+    was = () if before is None else tuple(ref.obj for ref in before.refs)
+    elsewhere = not run.optimizers
+    known = _kept(run) if elsewhere else run.optimizers
+    for optimizer, (node, modules, arms) in known.items():
+        module = next((one for one in modules if _within(base, one) or one in was), None)
+        if module is None or exclusive(arms, run.now.arms) or not set(new).isdisjoint(modules):
+            continue
+        run.replacements.append(Replacement(optimizer, node, module, new, site, target, run.count(), inner, elsewhere))
+
+
+def _kept(run: Run) -> dict[Obj, Built]:
+    """The optimizers that `__init__` keeps on self for other methods to step, and the modules they were built from."""
+    cls = run.function.cls
+    init = cls.methods.get("__init__") if cls is not None else None
+    if cls is None or init is None or not run.params or run.function.static:
+        return {}
+    if run.function.name in methods_from(run.module, cls, "__init__"):
+        return {}
+    me = run.params[0]
+    done = run.module.run_of(init)
+    found: dict[Obj, Built] = {}
+    for key, value in run.module.table(cls).items():
+        obj = value.obj
+        if obj is None or obj.kind != "optimizer" or not isinstance(obj.data, list) or key.endswith("[]"):
+            continue
+        if cls.assigns.get(key[1:], set()) <= {"__init__"} and steps_elsewhere(cls, run.function):
+            held = run.field(me, key).obj
+            modules = list(held.data) if held is not None and isinstance(held.data, list) else []
+            if done is not None and done.params and done.params[0] in obj.data:
+                modules.append(me)
+            found[obj] = Built(obj.node or init.node, modules, frozenset())
+    return found
+
+
+def steps_elsewhere(cls: Class, function: Function) -> bool:
+    """Whether another method of the class makes steps."""
+    return any("step" in method.calls for method in cls.methods.values() if method is not function)
+
+
+def by_call(run: Run, node: ast.Call, done: Run, values: list[Value]) -> None:
+    """A function of this file was called: what it has put into its arguments."""
+    index = {obj: position for position, obj in enumerate(done.params[: len(values)])}
+    for optimizer, _ in list(done.optimizer_steps):
+        if optimizer in index:
+            note_step(run, values[index[optimizer]])
+    if not (run.optimizers or run.function.cls is not None) or done.state is None:
+        return
+    for base, key in dict.fromkeys(done.rebinds):
+        slots: list[str] = []
+        owner: Obj | None = base
+        while owner is not None and owner not in index and len(slots) < 6:
+            slots.insert(0, owner.slot)
+            owner = owner.parent
+        value = done.state.fields(base).get(key)
+        if owner is None or owner not in index or value is None:
+            continue
+        if value.obj in index:
+            value = values[index[value.obj]]
+        place = next((ref.place for ref in value.refs if ref.place is not None), None)
+        for ref in values[index[owner]].refs:
+            obj: Obj | None = ref.obj
+            for slot in slots:
+                obj = run.field(obj, slot).obj if obj is not None else None
+            if obj is not None:
+                inner = place.node if place is not None else None
+                stored(run, obj, None, value, node, f"{obj.key or 'it'}{key}", inner)
+
+
+def report_replaced(run: Run) -> None:
+    """At the end of a function: which modules are trained after that."""
+    for one in run.replacements:
+        if one.elsewhere or _trained_after(run, one):
+            run.fact(
+                ReplacedParameter(
+                    site=one.site,
+                    target=one.target,
+                    module=one.module.key or one.target.split(".")[0].split("[")[0],
+                    optimizer=one.optimizer.key or "the optimizer",
+                    built=one.built,
+                    inner=one.inner,
+                )
+            )
+
+
+def _trained_after(run: Run, one: Replacement) -> bool:
+    if any(optimizer is one.optimizer and tick > one.tick for optimizer, tick in run.optimizer_steps):
+        return True
+    cls = run.function.cls
+    if cls is not None and run.function.name == "__init__" and one.optimizer.key.startswith("self."):
+        attribute = one.optimizer.key.removeprefix("self.")
+        return cls.assigns.get(attribute, set()) <= {"__init__"} and steps_elsewhere(cls, run.function)
+    return _returned_into_training(run, one)
+
+
+def _returned_into_training(run: Run, one: Replacement) -> bool:
+    """The function returns both, and one that calls it makes steps."""
+    name = run.function.name
+    if not any(name in other.calls and "step" in other.calls for other in run.module.survey.all):
+        return False
+    for value, state, _ in run.returned:
+        objs = {ref.obj for ref in value.refs}
+        for obj in list(objs):
+            objs.update(ref.obj for held in state.fields(obj).values() for ref in held.refs)
+        if one.module in objs and one.optimizer in objs:
+            return True
+    return False

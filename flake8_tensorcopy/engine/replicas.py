@@ -1,0 +1,129 @@
+"""What DataParallel does to a module: `forward` runs on replicas, which are gone when it returns."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.facts import Fact, ReplicaState
+from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.unwrapped import methods_from
+from flake8_tensorcopy.engine.values import Value
+
+
+def replicated(run: Run, node: ast.Call, args: Args) -> None:
+    """`nn.DataParallel(net)`: net, and the modules in it, are replicated in every call."""
+    given = args.values[0] if args.values else args.keywords.get("module", (node, Value()))[1]
+    pending = [ref.obj for ref in given.refs]
+    while pending:
+        obj = pending.pop()
+        if obj.kind == "module" and isinstance(obj.data, Class) and obj.data not in run.module.replicated:
+            run.module.replicated[obj.data] = node
+            pending.extend(ref.obj for held in run.module.table(obj.data).values() for ref in held.refs)
+
+
+def lost_on_replicas(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """Attributes that `forward` sets on a replica, and something reads on the module itself."""
+    wrapping = [function for function in module.survey.all if "DataParallel" in function.calls]
+    for function in wrapping:
+        module.run_of(function)
+    wrapped = module.replicated.get(cls)
+    if wrapped is None:
+        return
+    inside = methods_from(module, cls, "forward") - {"__init__"}
+    reads: dict[str, ast.AST] | None = None
+    for name in sorted(inside):
+        method = cls.methods.get(name)
+        if method is None or isinstance(method.node, ast.Module) or method.static:
+            continue
+        for attribute, statement in _sets(module, cls, method):
+            reads = _reads(module, cls, inside) if reads is None else reads
+            if attribute in reads:
+                fact = ReplicaState(
+                    site=statement, attribute=f"self.{attribute}", read=reads[attribute], wrapped=wrapped
+                )
+                yield method, fact
+
+
+def _me(function: Function) -> str:
+    """What a method calls its object."""
+    node = function.node
+    arguments = [] if isinstance(node, ast.Module) else [*node.args.posonlyargs, *node.args.args]
+    return arguments[0].arg if arguments and function.cls is not None and not function.static else ""
+
+
+def _sets(module: Module, cls: Class, method: Function) -> Iterator[tuple[str, ast.stmt]]:
+    """The attributes that a method binds anew on its object, and the statements that do."""
+    me = _me(method)
+    for node in _nodes(method):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = [inner for target in node.targets for inner in getattr(target, "elts", [target])]
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+            targets = [node.target]
+        for target in targets:
+            match target:
+                case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == me:
+                    if not isinstance(node, ast.AugAssign) or _is_number(module, cls, attribute):
+                        assert isinstance(node, ast.stmt)
+                        yield attribute, node
+
+
+def _is_number(module: Module, cls: Class, attribute: str) -> bool:
+    """Whether `__init__` makes it a number: `+=` on a tensor or list writes what the replicas share."""
+    held = module.table(cls).get("." + attribute)
+    return held is not None and not held.refs and held.kind in ("number", "str")
+
+
+def _nodes(function: Function) -> Iterable[ast.AST]:
+    """The code of a function; of the module, its own statements."""
+    for statement in function.node.body:
+        if not isinstance(function.node, ast.Module) or not isinstance(
+            statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        ):
+            yield from ast.walk(statement)
+
+
+def _reads(module: Module, cls: Class, inside: frozenset[str]) -> dict[str, ast.AST]:
+    """The attributes of the module that are read outside of what runs on a replica, and where."""
+    instances = _instances(module, cls)
+    found: dict[str, ast.AST] = {}
+    for function in module.survey.all:
+        me = (
+            _me(function) if function.cls is cls and function.name not in inside and function.name != "__init__" else ""
+        )
+        for node in _nodes(function):
+            match node:
+                case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Load()) if name == me:
+                    found.setdefault(attribute, node)
+                case ast.Attribute(value=value, attr=attribute, ctx=ast.Load()) if _is_plain(value):
+                    text = ast.unparse(value)
+                    if text in instances or any(name[:5] == "self." and text.endswith(name[4:]) for name in instances):
+                        found.setdefault(attribute, node)
+    return found
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """A dotted name."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _instances(module: Module, cls: Class) -> frozenset[str]:
+    """The expressions that this file assigns an object of the class, or what wraps it, to; and their `.module`."""
+    found: set[str] = set()
+    for function in module.survey.all:
+        for node in _nodes(function):
+            match node:
+                case ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id=name))) if name == cls.name:
+                    found.add(ast.unparse(target))
+                case (
+                    ast.Assign(targets=[target], value=ast.Call(func=ast.Attribute(attr="DataParallel")))
+                    | ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id="DataParallel")))
+                ):
+                    found.add(ast.unparse(target) + ".module")
+    return frozenset(found)

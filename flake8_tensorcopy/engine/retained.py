@@ -1,0 +1,261 @@
+"""Graphs that outlive their pass: a loss that was backpropagated is added to a sum, an average, a list, a meter."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
+from flake8_tensorcopy.engine.facts import GraphRetained
+from flake8_tensorcopy.engine.graph import ancestors
+from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
+from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.trail import Added
+from flake8_tensorcopy.engine.values import Obj, Ref, Value
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Backward, Run
+
+_KEEPS = frozenset({"append", "appendleft", "extend", "insert"})
+
+
+def augmented(run: Run, node: ast.AugAssign, value: Value) -> None:
+    """`total += loss`, `history += [loss]`."""
+    if not isinstance(node.op, (ast.Add, ast.Sub)) or not value.refs:
+        return
+    obj = value.obj
+    if obj is not None and obj.kind in ("list", "tuple"):
+        for held in run.now.fields(obj).values():
+            _note(run, node, node.target, "list", run.short(node.value), held)
+    elif run.now.grad:
+        _note(run, node, node.target, "sum", run.short(node.value), value)
+
+
+def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
+    """`total = total + loss`, `mean = 0.9 * mean + 0.1 * loss`."""
+    if isinstance(source, ast.IfExp):
+        # `mean = loss if mean is None else 0.9 * mean + 0.1 * loss`
+        source = source.orelse if isinstance(source.orelse, ast.BinOp) else source.body
+    if not isinstance(source, ast.BinOp) or not value.refs or not run.now.grad or run.stmt is None:
+        return
+    text = run.text(target)
+    if not any(isinstance(part, type(target)) and run.text(part) == text for part in ast.walk(source)):
+        return
+    summed = _summands(source)
+    plain = [one for one in summed if run.text(one) != text]
+    added = [one for one in plain if not re.search(rf"(?<![\w.]){re.escape(text)}(?!\w)", run.text(one))]
+    shown = run.short(added[-1] if added else source)
+    _note(run, run.stmt, target, "sum" if len(plain) < len(summed) else "average", shown, value, made=source)
+
+
+def _summands(node: ast.expr) -> list[ast.expr]:
+    """What a sum adds up, from left to right."""
+    found: list[ast.expr] = []
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, ast.BinOp) and isinstance(one.op, (ast.Add, ast.Sub)):
+            pending.extend((one.right, one.left))
+        else:
+            found.append(one)
+    return found
+
+
+def keep_in_container(run: Run, node: ast.Call, ref: Ref, name: str, value: Value) -> None:
+    """`losses.append(loss)`, to a list that was there before this pass."""
+    func = node.func
+    if name not in _KEEPS or not isinstance(func, ast.Attribute) or not value.refs:
+        return
+    obj = ref.obj
+    if _is_deque(run, obj):
+        return  # it may forget
+    older = obj.loop is None or len(obj.loop) < len(run.loop)
+    if (obj.kind == "list" and older) or (obj.kind == "unknown" and obj.owner in ("argument", "attribute", "item")):
+        if obj.kind == "list" or name == "append":
+            _note(run, node, func.value, "list", run.short(node.args[-1]), value, keeper=(obj,))
+
+
+def _is_deque(run: Run, obj: Obj) -> bool:
+    """Whether `__init__` made an attribute a deque."""
+    cls = obj.parent.data if obj.parent is not None and obj.owner == "attribute" else None
+    held = run.module.table(cls).get(obj.slot) if isinstance(cls, Class) else None
+    made = held.obj.node if held is not None and held.obj is not None else None
+    return isinstance(made, ast.Call) and run.text(made.func).endswith("deque")
+
+
+def added_in_place(run: Run, node: ast.Call, ref: Ref, name: str, func: ast.Attribute, values: list[Value]) -> None:
+    """`total.add_(loss)`."""
+    if name in ("add_", "sub_") and values and values[0].refs and run.now.grad:
+        _note(run, node, func.value, "sum", run.short(node.args[0]), values[0], keeper=(ref.obj,))
+
+
+def _note(
+    run: Run,
+    site: ast.AST,
+    target: ast.expr,
+    how: str,
+    name: str,
+    value: Value,
+    made: ast.AST | None = None,
+    keeper: tuple[Obj, ...] = (),
+) -> None:
+    if any(detached(ref) for ref in value.refs):
+        return
+    objs = tuple(dict.fromkeys(one for ref in value.refs for one in terms(ref.obj)))
+    if not objs:
+        return
+    if len(value.refs) > 1:
+        # Of several alternatives each has to be on the graph.
+        common = set(objs)
+        for ref in value.refs:
+            common &= set(terms(ref.obj))
+        objs = tuple(one for one in objs if one in common)
+    now = run.now
+    keeper = (*keeper, *(ref.obj for ref in _held(run, target)))
+    run.trail.added.append(
+        Added(site, target, how, name, objs, keeper, run.loop, run.within, now.arms, run.ticks, made or site)
+    )
+
+
+def _held(run: Run, target: ast.expr) -> tuple[Ref, ...]:
+    """What a name stands for before the statement."""
+    value = run.now.env.get(target.id) if isinstance(target, ast.Name) else None
+    return value.refs if value is not None else ()
+
+
+def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value]) -> None:
+    """`meter.update(loss)`, where the method adds its argument to what the object holds."""
+    func = node.func
+    for added in done.trail.added:
+        root = _root(added.target)
+        holder = next((i for i, param in enumerate(done.params) if param.key == root), None)
+        if holder is None or holder >= len(values) or added.arms or added.within:
+            continue
+        if added.how in ("sum", "average") and _set_beside(done.function.node, added):
+            continue
+        for position, param in enumerate(done.params[: len(values)]):
+            if position == holder or param not in added.objs or not values[position].refs:
+                continue
+            if _binds(done.function.node, param.key):
+                continue  # `value = value.item()`, perhaps
+            method = isinstance(func, ast.Attribute) and done.function.cls is not None
+            first = 1 if method else 0
+            given = position - first
+            if not 0 <= given < len(node.args):
+                continue
+            target = func.value if method and isinstance(func, ast.Attribute) else node.args[holder]
+            _note(run, node, target, "meter", run.short(node.args[given]), values[position])
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    """Whether a function binds a name anew."""
+    return any(
+        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store) for part in ast.walk(node)
+    )
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def finish_retained(run: Run) -> None:
+    """Of what was kept: values backpropagated in the same pass, in what is never backpropagated itself."""
+    for added in run.trail.added:
+        if not _outlives(run, added) or _backpropagated(run, added):
+            continue
+        for backward in run.backwards:
+            if detached(backward.ref) or not same_pass(backward, added.loop, added.arms):
+                continue
+            shared = [one for one in proven_terms(backward.ref.obj) if one in added.objs]
+            certain = bool(shared) and all(_of_this_pass(one, added) for one in shared)
+            if not certain and not (added.how == "list" and _clone_of(run, backward, added)):
+                continue
+            run.fact(
+                GraphRetained(
+                    site=added.site,
+                    target=run.short(added.target),
+                    value=added.name,
+                    how=added.how,
+                    backward=backward.node,
+                    certain=certain,
+                )
+            )
+            break
+
+
+def _clone_of(run: Run, backward: Backward, added: Added) -> bool:
+    """Whether what is kept is a copy of something that this backward went through: the copy is on the graph, too."""
+    copied = [one.copied for one in added.objs if one.made == "clone" and one.copied is not None]
+    sources = {ref.obj for ref in copied if not detached(ref)}
+    reached = set(linked(backward.ref.obj))
+    reached |= {call.module for call in run.trail.calls if not reached.isdisjoint(call.results)}
+    return any(obj.graph and (obj in reached or (obj.param and obj.parent in reached)) for obj in sources)
+
+
+def _of_this_pass(obj: Obj, added: Added) -> bool:
+    """Whether each pass makes its own."""
+    return not added.within or inside(made_at(obj), added.within[-1])
+
+
+def _outlives(run: Run, added: Added) -> bool:
+    """Whether what keeps the value is there before the pass, and keeps it at its end."""
+    root = _root(added.target)
+    if not root:
+        return False
+    if not added.within:
+        me = run.params[0].key if run.params and run.function.cls is not None else ""
+        return root == me and not isinstance(added.target, ast.Name) and not _set_beside(run.function.node, added)
+    loop = added.within[-1]
+    for name in ast.walk(loop):
+        if isinstance(name, ast.Name) and name.id == root and isinstance(name.ctx, ast.Store):
+            if not isinstance(added.target, ast.Name):
+                return False  # another object in each pass
+            break
+    return not _set_beside(loop, added)
+
+
+def _set_beside(block: ast.AST, added: Added) -> bool:
+    """Whether the statements around set, empty or detach what keeps the value each time."""
+    text = ast.unparse(added.target)
+    for statement in _each_time(getattr(block, "body", [])):
+        if statement is added.site or statement is added.made:
+            continue
+        match statement:
+            case ast.Assign(targets=targets):
+                flat = [item for t in targets for item in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
+                if any(ast.unparse(item) == text for item in flat):
+                    return True
+            case ast.AnnAssign(target=target) if ast.unparse(target) == text:
+                return True
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=name))):
+                if name in ("clear", "pop", "popleft", "detach_", "reset") and ast.unparse(base) == text:
+                    return True
+            case ast.Delete(targets=targets) if any(ast.unparse(item).startswith(text) for item in targets):
+                return True
+    return False
+
+
+def _each_time(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a body that every pass meets: also those under `with` and `try`."""
+    found: list[ast.stmt] = []
+    for statement in body:
+        found.append(statement)
+        if isinstance(statement, (ast.With, ast.AsyncWith, ast.Try)):
+            found.extend(_each_time(statement.body))
+    return found
+
+
+def _backpropagated(run: Run, added: Added) -> bool:
+    """Whether what keeps the value gets `backward()` somewhere: then the graph is kept on purpose."""
+    text = re.compile(rf"(?<![\w.]){re.escape(ast.unparse(added.target))}(?!\w)")
+    for backward in run.backwards:
+        if added.how != "meter" or backward.node is not added.site:
+            if text.search(run.text(backward.node)):
+                return True
+        for one in ancestors(backward.ref.obj):
+            if one in added.keeper or (one.node is added.made and one not in added.objs):
+                return True
+    return False

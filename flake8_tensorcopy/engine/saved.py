@@ -1,0 +1,411 @@
+"""What operations keep for backward, and the writes that spoil it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.facts import BypassedWrite, ForbiddenWrite, InferenceUse, SavedWrite
+from flake8_tensorcopy.engine.graph import (
+    Sink,
+    ancestors,
+    behind,
+    frozen,
+    graph_of,
+    graph_of_result,
+    items_of,
+    looks_at_mode,
+    meets,
+    without_grad,
+)
+from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
+from flake8_tensorcopy.engine.ops import Op
+from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.facts import Fact
+    from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.source import Function
+
+MAX_SAVED = 12  # of one storage
+
+_DERIVATIVE = re.compile(r"grad|backward|deriv|jacobian|hessian|vjp|(^|_)bwd", re.IGNORECASE)
+
+# Products keep a factor only if another one requires grad.
+_PRODUCTS = frozenset("mul multiply mm bmm mv dot matmul inner outer ger vdot linear * @".split())
+_QUOTIENTS = frozenset("div divide true_divide /".split())
+_PRODUCTS_IN_PLACE = frozenset("mul_ multiply_ div_ divide_ true_divide_".split())
+_ARITHMETIC = frozenset({"+", "-", "*", "/"})
+_NORMS = frozenset({"Tensor.norm", "torch.norm", "torch.linalg.norm"})
+# Results of several views of one op, by the step that took one of them.
+_SEVERAL = frozenset({"chunk", "split", "split_with_sizes", "unbind", "iteration", "unpacking"})
+
+# Modules by the function that they call.  Those with weights of their own keep what they are given.
+_ACTIVATIONS = {
+    "ReLU": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Softmax": "softmax", "LogSoftmax": "log_softmax",
+    "Softmin": "softmin", "GELU": "gelu", "SiLU": "silu", "Mish": "mish", "LeakyReLU": "leaky_relu", "ELU": "elu",
+    "SELU": "selu", "CELU": "celu", "Softplus": "softplus", "Hardtanh": "hardtanh", "ReLU6": "relu6",
+    "Hardsigmoid": "hardsigmoid", "Hardswish": "hardswish", "LogSigmoid": "logsigmoid", "Softsign": "softsign",
+}  # fmt: skip
+
+
+class Keeps(NamedTuple):
+    """What one operation keeps: its result, some operands; `how` says when an operand is."""
+
+    output: bool
+    inputs: tuple[int, ...]
+    how: str  # product quotient own any
+
+
+class Saved(NamedTuple):
+    """A storage that a backward will read as it is now."""
+
+    obj: Obj
+    ref: Ref | None  # the operand; None for the result itself
+    result: Obj
+    node: ast.AST
+    keeper: str
+    proven: bool
+    tick: int
+    arms: frozenset[Arm]
+
+
+@cache
+def kept_by(op: Op) -> Keeps | None:
+    """What the row of an operation says that it keeps."""
+    short = op.name.rsplit(".", 1)[-1]
+    output = op.saves_output or op.name in _NORMS
+    if short in _PRODUCTS:
+        return Keeps(output, (0, 1), "product")
+    if short in _QUOTIENTS:
+        return Keeps(output, (0, 1), "quotient")
+    inputs = () if op.many != 1 else op.saves_inputs
+    if not output and not inputs:
+        return None
+    return Keeps(output, inputs, "own" if inputs == (0,) and short != "where" else "any")
+
+
+def operator_keeps(symbol: str, operands: list[Value]) -> Keeps | None:
+    """What an operator keeps: a power its base, or its result if that is a number's."""
+    match symbol:
+        case "*" | "@":
+            return Keeps(False, (0, 1), "product")
+        case "/" if operands[0].refs:
+            return Keeps(False, (0, 1), "quotient")
+        case "**" if not operands[0].refs:
+            return Keeps(True, (), "any")
+        case "**" if operands[1].kind == "number":
+            return Keeps(False, (0,), "own")
+        case "abs":
+            return Keeps(False, (0,), "own")
+    return None
+
+
+def in_place_row(module: Obj) -> Op | None:
+    """The row of the function that an activation works in place by."""
+    return ops.function(f"torch.nn.functional.{_ACTIVATIONS.get(module.cls.rsplit('.', 1)[-1], '')}_")
+
+
+def module_keeps(module: Obj) -> Keeps | None:
+    """What a module of torch.nn keeps of a call."""
+    name = module.cls.rsplit(".", 1)[-1]
+    if name in _ACTIVATIONS:
+        op = ops.function("torch.nn.functional." + _ACTIVATIONS[name])
+        return kept_by(op) if op is not None else None
+    if name in ("LSTM", "RNNCell"):
+        return Keeps(True, (), "any")
+    if name.startswith(library.KEEPING_LAYERS):
+        return Keeps(False, (0,), "any")
+    return None
+
+
+def record(run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: list[Value], result: Obj) -> None:
+    """An operation made a new storage: which operands it depends on, and what it keeps of them."""
+    tape = run.tape
+    inside = items_of(run, operands)
+    if any(value not in operands for value in inside):
+        added = [ref.obj for value in inside for ref in value.refs if ref.obj not in result.operands]
+        result.operands = (*result.operands, *added)
+        operands = [*operands, *inside]
+    reached = {ref.obj for value in operands for ref in value.refs if graph_of(Value((ref,))) is not False}
+    tape.cut.update((result, obj) for obj in result.operands if obj not in reached)
+    if any(on_device(run, ref) for value in operands for ref in value.refs):
+        tape.on_device.add(result)
+    if tape.in_inference and result.kind in ("tensor", "unknown"):
+        tape.inference.add(result)
+    if keeps is None or not run.now.grad or result.graph is False:
+        return
+    if keeps.output:
+        _save(run, Saved(result, None, result, node, keeper, result.graph is True, run.count(), run.now.arms))
+    if result.graph is not True:
+        return
+    for index in keeps.inputs:
+        if index >= len(operands) or not _kept(keeps, operands, index):
+            continue
+        for ref in operands[index].refs:
+            _keep_operand(run, node, keeper, ref, result)
+
+
+def _kept(keeps: Keeps, operands: list[Value], index: int) -> bool:
+    """Whether an operand is among what is kept, given which operands require grad."""
+    match keeps.how:
+        case "product":
+            return any(graph_of(operands[other]) for other in keeps.inputs if other != index and other < len(operands))
+        case "quotient":
+            return index == 1 or graph_of(operands[1]) is True
+        case "own":
+            return graph_of(operands[index]) is True
+    return True
+
+
+def _keep_operand(run: Run, node: ast.AST, keeper: str, ref: Ref, result: Obj) -> None:
+    unclear = any(link.kind in (MAYBE, UNSURE, NUMPY) or link.op == "data" for link in ref.chain)
+    if unclear or ref.kind not in ("tensor", "unknown"):
+        return
+    if ref.obj in run.tape.inference:
+        made = ref.obj.node
+        name = ref.place.name if ref.place is not None else ref.obj.key or "a tensor"
+        run.tape.found.append(InferenceUse(site=node, value=name, made=made, keeper=keeper))
+    _save(run, Saved(ref.obj, ref, result, node, keeper, True, run.count(), run.now.arms | ref.arms))
+
+
+def _save(run: Run, saved: Saved) -> None:
+    known = run.tape.saved.setdefault(saved.obj, [])
+    if len(known) < MAX_SAVED:
+        known.append(saved)
+
+
+def record_in_place(
+    run: Run, node: ast.AST, op: Op | None, name: str, refs: tuple[Ref, ...], others: list[Value]
+) -> None:
+    """An operation that writes its first operand: what it keeps of its result, and of the other ones."""
+    if not run.now.grad:
+        return
+    for ref in refs:
+        obj = ref.obj
+        if any(link.kind in (DETACH, NUMPY, MAYBE, UNSURE) for link in ref.chain) or obj.graph is False:
+            continue
+        if op is not None and op.saves_output:
+            _save(run, Saved(obj, None, obj, node, name, obj.graph is True, run.count(), run.now.arms))
+        if name in _PRODUCTS_IN_PLACE and obj.graph is True:
+            for other in others[:1]:
+                for kept in other.refs:
+                    if kept.obj is not obj:
+                        _keep_operand(run, node, name, kept, obj)
+
+
+# ----- writes
+
+
+def judge_write(run: Run, write: Write) -> None:
+    """What a write does to the graph."""
+    tape = run.tape
+    if write.how in ("training", "part") or tape.expected:
+        return
+    ref = write.ref
+    links = ref.chain[:-1] if write.how in ("subscript", "augmented") and _is_part(write, ref) else ref.chain
+    if any(link.kind in (MAYBE, UNSURE) for link in links) or ref.kind not in ("tensor", "unknown", "array"):
+        return
+    if looks_at_mode(write.arms) or _other_attribute(write) or leaf_write(run, write):
+        return
+    if ref.obj.owner != "fresh" and write.how in ("augmented", "subscript") and run.evidence_of(ref, write.stmt) < 3:
+        return  # an assignment would also do to a list or a number
+    forbidden_write(run, write, links)
+    alike = (ref.obj,) if ref.obj.any_of is None else (ref.obj, ref.obj.any_of)
+    for saved in [one for obj in dict.fromkeys(alike) for one in tape.saved.get(obj, ())]:
+        if meets(saved.arms, write.arms) and saved.node is not write.node:
+            tape.spoiled.append((saved, write))
+    if bypasses(ref) and graph_of_result([Value((Ref(ref.obj),))]) is True and not ref.obj.leaf:
+        tape.bypassed.append(
+            (
+                write,
+                BypassedWrite(
+                    site=write.node,
+                    writer=write.target,
+                    value=ref.place.name if ref.place is not None else ref.obj.key,
+                    op=write.op,
+                    how=write.how,
+                    made=ref.obj.node,
+                    inner=write.inner,
+                ),
+            )
+        )
+
+
+def _other_attribute(write: Write) -> bool:
+    """`p.extra += x`: an attribute that torch's tensors do not have."""
+    node, chain = write.node, write.ref.chain
+    if not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Attribute):
+        return False
+    return bool(chain) and chain[-1].op == node.target.attr and ops.method(node.target.attr) is None
+
+
+def _is_part(write: Write, ref: Ref) -> bool:
+    """The last step of the derivation is the index that is written."""
+    return bool(ref.chain) and ref.chain[-1].op == "[]"
+
+
+def bypasses(ref: Ref) -> bool:
+    """Whether autograd sees no write through a reference: `.data`, and the array of a detached tensor."""
+    return any(link.op == "data" or link.kind == NUMPY for link in ref.chain)
+
+
+def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
+    """A write to one of the views that `unbind`, `chunk`, `split` or a loop over a tensor made."""
+    if not write.grad or any(link.kind in (DETACH, NUMPY) for link in links):
+        return
+    maker = next((link for link in links if link.kind == VIEW and link.op in _SEVERAL), None)
+    obj = write.ref.obj
+    if maker is None or not _one_tensor(obj) or obj.graph is False:
+        return
+    if obj.graph is None and not (obj.made in _ARITHMETIC and _from_arguments(obj)):
+        return  # what an argument was computed into may require grad; of others nothing speaks for it
+    if write.how == "augmented" and not _is_part(write, write.ref) and links[-1].op not in (*_SEVERAL, "="):
+        return
+    run.tape.found.append(
+        ForbiddenWrite(
+            site=write.node,
+            writer=write.target,
+            op=write.op,
+            how=write.how,
+            maker=maker.op,
+            made=maker.node,
+            proven=obj.graph is True,
+            supposed=_from_arguments(obj) if obj.graph is None else (),
+            inner=write.inner,
+        )
+    )
+
+
+def _one_tensor(obj: Obj) -> bool:
+    """Whether it is one tensor: a module of unknown make may return several."""
+    return obj.kind == "tensor" and not (obj.made.startswith("torch.nn.") and library.has_weights(obj.made) is None)
+
+
+def _by_hand(run: Run, write: Write) -> bool:
+    """Whether the names say that a derivative is computed by hand, without autograd."""
+    name = write.ref.place.name if write.ref.place is not None else ""
+    return any(_DERIVATIVE.search(text) for text in (run.function.name, name, write.ref.obj.key, write.target))
+
+
+def _from_arguments(obj: Obj) -> tuple[str, ...]:
+    """The arguments that a new value was computed from, which may require grad."""
+    behind_it = list(ancestors(obj)) if obj.owner == "fresh" else []
+    if any(one.kind == "module" and frozen(one) for one in behind_it):
+        return ()
+    return tuple(
+        one.key
+        for one in behind_it
+        if one.owner == "argument" and one.kind in ("tensor", "unknown") and not one.refuted and one.graph is None
+    )
+
+
+def detached_view(run: Run, node: ast.Call, ref: Ref, target: str) -> None:
+    """`x.view(-1).detach_()`: torch refuses to detach a view in place."""
+    link = next((one for one in reversed(ref.chain) if one.kind != ALIAS), None)
+    if link is None or link.kind != VIEW or run.tape.expected or link.op in ("Parameter", "copy.copy"):
+        return
+    proven = _one_tensor(ref.obj) or (link.op not in _SEVERAL and run.evidence(ref.obj, run.stmt) >= 1)
+    if any(one.kind in (UNSURE, MAYBE, NUMPY, DETACH) for one in ref.chain) or not proven:
+        return
+    run.tape.found.append(
+        ForbiddenWrite(
+            site=node,
+            writer=target,
+            op="detach_",
+            how="method",
+            maker=link.op,
+            made=link.node,
+            proven=True,
+            supposed=(),
+        )
+    )
+
+
+# ----- the end of a run
+
+
+def finish(run: Run) -> None:
+    """Which of the spoiled values a backward would come to; nothing where the file calls the function without grad."""
+    tape = run.tape
+    if not (tape.spoiled or tape.found or tape.bypassed or tape.marked) or without_grad(run.module, run.function):
+        return
+    settle_marks(run)
+    for fact in tape.found:
+        run.fact(fact)
+    if not (tape.spoiled or tape.bypassed):
+        return
+    reached = [(one, behind(run, one)) for one in tape.sinks]
+    for saved, write in tape.spoiled:
+        spoiled = _spoiled(run, saved, write, reached)
+        if spoiled is not None:
+            run.fact(spoiled, strength=(spoiled.proven, spoiled.backward is not None))
+    told = {mark[1] for mark in run.facts if mark[0] is SavedWrite}
+    for write, fact in tape.bypassed:
+        if write.node not in told and _reached(write.ref.obj, write, reached) is not None:
+            run.fact(fact)
+
+
+def _reached(obj: Obj, write: Write, reached: list[tuple[Sink, set[Obj]]]) -> Sink | None:
+    """Where a value goes after a write; a backward in this function before anything else."""
+    after = [
+        one
+        for one, objs in reached
+        if obj in objs and meets(one.arms, write.arms) and (one.tick > write.tick or (one.kept and not one.backward))
+    ]
+    return next((one for one in after if one.backward), after[0] if after else None)
+
+
+def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set[Obj]]]) -> SavedWrite | None:
+    used = [
+        one
+        for one, _ in reached
+        if one.backward and not one.retains and saved.tick < one.tick < write.tick and meets(one.arms, write.arms)
+    ]
+    where = _reached(saved.result, write, reached)
+    if used or where is None:
+        return None
+    ref = write.ref
+    leaf = bool(saved.obj.leaf or saved.obj.param)
+    bypassed = bypasses(ref)
+    if not where.backward and ((leaf and (bypassed or not write.grad)) or not (write.grad or saved.proven)):
+        return None  # weights are updated so, after a backward somewhere else
+    if told_inside(run, write, SavedWrite):
+        return None
+    if not saved.proven and (run.function.name == "__init__" or ref.place is None or _by_hand(run, write)):
+        return None
+    if not saved.proven and (bypassed or not _from_arguments(saved.obj) or run.evidence(saved.obj, None) < 1):
+        return None
+    return SavedWrite(
+        site=write.node,
+        writer=write.target,
+        op=write.op,
+        how=write.how,
+        saved=saved.node,
+        keeper=saved.keeper,
+        output=saved.ref is None,
+        proven=saved.proven,
+        supposed=() if saved.proven else _from_arguments(saved.obj),
+        backward=where.node if where.backward else None,
+        certain=not write.mixed,
+        bypassed=bypassed,
+        leaf=leaf,
+        inner=write.inner,
+    )
+
+
+def known_by_calls(module: Module, function: Function, fact: Fact) -> Fact | None:
+    """A fact that supposes that arguments require grad: so it is where a call of the file gives one that does; and
+    there is no such fact where all of them give what does not."""
+    if not isinstance(fact, (SavedWrite, ForbiddenWrite)) or fact.proven:
+        return fact
+    known = module.graphs_given.get(function, {})
+    given = [known.get(name, {None}) for name in fact.supposed] if known else [{None}]
+    if any(True in one for one in given):
+        return replace(fact, proven=True)
+    return None if all(one == {False} for one in given) else fact

@@ -1,0 +1,301 @@
+"""Optimizer states, parameters and modules that are taken for copies: what shares them, and what moves them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot
+from flake8_tensorcopy.engine.source import KEPT_ITEMS, Class, Function
+from flake8_tensorcopy.engine.values import SNAPSHOT, Arm, Link, Obj, Ref, Value, Write, exclusive
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.module import Module
+    from flake8_tensorcopy.engine.run import Run, Use
+
+STATE = "optimizer.state_dict"
+
+
+# ----- the parameters of a module
+
+
+def hold_parameters(run: Run, node: ast.AST, made: Obj) -> None:
+    """`[p.detach() for p in m.parameters()]`: what the new list (or dict) holds moves with the module."""
+    held = run.now.fields(made).get("[*]")
+    if held is None or not held.refs or not all(_one_of_all(ref.obj) for ref in held.refs):
+        return
+    refs = []
+    for ref in held.refs:
+        module = ref.obj.parent
+        assert module is not None
+        chain = (Link(SNAPSHOT, "parameters", node), *ref.chain)
+        refs.append(Ref(module, chain, ref.place, run.now.written(module), ref.arms))
+    made.data = None
+    run.now.set_field(made, "[*]", Value(tuple(refs), held.kind))
+
+
+def _one_of_all(obj: Obj) -> bool:
+    """Whether an object stands for each parameter of a module in its turn."""
+    return obj.param and obj.slot[-2:] in (")]", "y]") and obj.parent is not None
+
+
+def intended(use: Use, uses: list[Use], write: Write) -> tuple[bool, bool]:
+    """Whether the reader of parameters meets those of now in one statement, and whether its name says that it keeps
+    values; a list of parameters is a handle otherwise."""
+    ref = use.ref
+    compared = use.role in (*_MEETS, "item") and any(
+        other.role in (*_MEETS, "receiver") and ref.place not in other.ref.via and _live(other.ref, ref.obj, write)
+        for other in uses
+        if other is not use
+    )
+    assert ref.place is not None
+    words = _words(ref.place.root)
+    kept = not _KEPT.isdisjoint(words) and _KEPT.isdisjoint(_words(ref.obj.key))
+    return compared, kept
+
+
+_MEETS = frozenset({"difference", "iterate", "operand"})
+_KEPT = frozenset(
+    "old prev previous orig original saved best before backup initial init snapshot start anchor reference frozen copy "
+    "theta0".split()
+)
+
+
+def _words(name: str) -> list[str]:
+    return name.lower().replace(".", "_").replace("[", "_").split("_")
+
+
+def _live(ref: Ref, module: Obj, write: Write) -> bool:
+    """Whether a reference is to the parameters of the module as they are after the write."""
+    if ref.obj is not module and not (ref.obj.parent is module and ref.obj.param):
+        return False
+    return write in ref.seen or not any(link.kind == SNAPSHOT for link in ref.chain)
+
+
+def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """One method keeps the live parameters on the object, another one compares them with those of now."""
+    for method in cls.methods.values():
+        run = module.run_of(method) if method.features & KEPT_ITEMS and not method.static else None
+        if run is None or run.state is None or not run.params:
+            continue
+        fields = run.state.fields(run.params[0])
+        for key, value in fields.items():
+            held = run.state.fields(value.obj).get("[*]") if value.obj is not None else None
+            ref = held.refs[0] if held is not None and len(held.refs) == 1 else None
+            link = next((one for one in ref.chain if one.op == "parameters"), None) if ref is not None else None
+            if ref is None or link is None or link.kind != SNAPSHOT:
+                continue
+            slot = ref.obj.slot if ref.obj.parent is run.params[0] else ""
+            slot = slot or next((name for name, one in fields.items() if one.obj is ref.obj), "")
+            if not slot or slot == key:
+                continue
+            for other in cls.methods.values():
+                read = _compares(other, key[1:], slot[1:]) if other is not method else None
+                if read is not None:
+                    yield (
+                        method,
+                        StaleSnapshot(
+                            site=link.node,
+                            reader=f"self{key}",
+                            module=f"self{slot}",
+                            call="parameters",
+                            changed=read,
+                            change="training",
+                            read=read,
+                            copies=tuple(one.op for one in ref.chain if one is not link and one.op != "="),
+                            stored=True,
+                            role="difference",
+                            method=other.name,
+                            compared=True,
+                        ),
+                    )
+                    break
+
+
+def _compares(method: Function, kept: str, module: str) -> ast.stmt | None:
+    """The statement that takes `self.kept` and `self.module.parameters()` together, to compare them or to copy back."""
+    if isinstance(method.node, ast.Module):
+        return None
+    for node in ast.walk(method.node):
+        if not isinstance(node, (ast.For, ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
+            continue
+        inside = list(ast.walk(node))
+        if any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) for one in inside):
+            continue
+        reads = any(_own(one, kept) for one in inside)
+        now = any(
+            isinstance(one, ast.Call)
+            and isinstance(one.func, ast.Attribute)
+            and one.func.attr in ("parameters", "named_parameters")
+            and _own(one.func.value, module)
+            for one in inside
+        )
+        if reads and now and any(_is_comparison(one) for one in inside):
+            return node
+    return None
+
+
+def _own(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == name and getattr(node.value, "id", "") == "self"
+
+
+def _is_comparison(node: ast.AST) -> bool:
+    match node:
+        case ast.BinOp(op=ast.Sub()):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name in ("copy_", "dist", "sub") or library.compares(name)
+    return False
+
+
+# ----- the state of an optimizer
+
+
+class Loaded(NamedTuple):
+    """`one.load_state_dict(other.state_dict())`, both of them optimizers."""
+
+    one: Obj
+    other: Obj
+    fact: SharedOptimizerState
+
+
+class Stepped(NamedTuple):
+    """An optimizer has stepped."""
+
+    obj: Obj
+    node: ast.AST
+    tick: int
+    arms: frozenset[Arm]
+
+
+def is_optimizer(obj: Obj) -> bool:
+    """Whether an object is an optimizer, or is called like one."""
+    return obj.kind == "optimizer" or (obj.kind == "unknown" and library.says_optimizer(obj.key))
+
+
+def optimizer_method(run: Run, node: ast.Call, ref: Ref, name: str, args: list[Value]) -> Value | None:
+    """`state_dict()` of an optimizer, and what loads it."""
+    obj = ref.obj
+    if name == "state_dict":
+        return Value((Ref(Obj("dict", "fresh", node, made=STATE, operands=(obj,))),))
+    for value in args:
+        for given in value.refs:
+            other = _optimizer_of(given.obj)
+            if other is not None and other is not obj and _has_state(run, other):
+                _load(run, node, obj, other)
+    return None
+
+
+def _optimizer_of(state: Obj) -> Obj | None:
+    """The optimizer whose live state a dict is, or a shallow copy of it."""
+    for _ in range(4):
+        if state.made == STATE and state.operands:
+            return state.operands[0]
+        if state.kind != "dict" or not state.operands or state.made == "deepcopy":
+            return None
+        state = state.operands[0]
+    return None
+
+
+def _has_state(run: Run, optimizer: Obj) -> bool:
+    """Whether there can be tensors in the state: before the first step there are none, and plain SGD has none ever."""
+    if optimizer.owner != "fresh":
+        return True
+    made = optimizer.node
+    if optimizer.made.endswith(".SGD") and isinstance(made, ast.Call):
+        named = {keyword.arg for keyword in made.keywords}
+        if not named & {"momentum", None} and len(made.args) < 3:
+            return False
+    return any(one.obj is optimizer for one in run.stepped)
+
+
+def _load(run: Run, node: ast.Call, obj: Obj, other: Obj) -> None:
+    fact = SharedOptimizerState(
+        site=node, optimizer=obj.key or "it", other=other.key or "the other optimizer", stepped=node
+    )
+    token = run.token(other)
+    run.now.add_write(token, Write(node, run.stmt, STATE, "loaded", Ref(obj), run.now.arms, run.loop))
+    run.loads.append(Loaded(obj, other, fact))
+
+
+def stepped(run: Run, optimizer: Obj, node: ast.AST) -> None:
+    """The optimizer goes on: whoever has loaded its live state goes along."""
+    run.stepped.append(Stepped(optimizer, node, run.count(), run.now.arms))
+    known = run.tokens.get(optimizer)
+    if known is None:
+        return
+    for write in run.now.written(known):
+        if not exclusive(write.arms, run.now.arms):
+            for one in run.loads:
+                if one.fact.site is write.node and one.other is optimizer:
+                    run.fact(
+                        SharedOptimizerState(
+                            site=one.fact.site, optimizer=one.fact.optimizer, other=one.fact.other, stepped=node
+                        )
+                    )
+
+
+def optimizers_of_call(run: Run, node: ast.Call, done: Run, given: dict[int, Value]) -> None:
+    """What a function of this file does with the optimizers that it is given."""
+    index = {obj: position for position, obj in enumerate(done.params)}
+    me = done.params[0] if done.function.cls is not None and done.params else None
+    for load in done.loads:
+        if me is not None and _attribute(load.other, me):
+            continue  # that is said of the class
+        one, other = (_found(run, obj, index, given) for obj in (load.one, load.other))
+        if one is not None and other is not None and one is not other and _has_state(run, other):
+            _load(run, node, one, other)
+    seen: set[Obj] = set()
+    for step in done.stepped:
+        found = _found(run, step.obj, index, given)
+        if found is not None and found not in seen:
+            seen.add(found)
+            stepped(run, found, node)
+
+
+def _found(run: Run, obj: Obj, index: dict[Obj, int], given: dict[int, Value]) -> Obj | None:
+    """What the caller has where the callee reached an object from an argument."""
+    slots: list[str] = []
+    while obj not in index:
+        if obj.parent is None or len(slots) > 3:
+            return None
+        slots.insert(0, obj.slot)
+        obj = obj.parent
+    value = given.get(index[obj])
+    for slot in slots:
+        if value is None or value.obj is None:
+            return None
+        value = run.field(value.obj, slot)
+    return value.obj if value is not None else None
+
+
+def _attribute(obj: Obj, me: Obj) -> str:
+    """The attribute of the object through which something is reached, or nothing."""
+    for _ in range(4):
+        if obj.parent is None or obj.parent is me:
+            break
+        obj = obj.parent
+    return obj.slot if obj.parent is me else ""
+
+
+def states_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """One method loads the live state of an optimizer of the object, another one lets that optimizer step."""
+    steps: dict[str, ast.AST] = {}
+    loads: list[tuple[Function, str, Loaded]] = []
+    for method in cls.methods.values():
+        run = module.run_of(method) if not method.static else None
+        if run is None or not run.params:
+            continue
+        me = run.params[0]
+        for step in run.stepped:
+            steps.setdefault(_attribute(step.obj, me), step.node)
+        loads.extend((method, _attribute(one.other, me), one) for one in run.loads)
+    for method, slot, load in loads:
+        if slot and slot in steps:
+            fact = load.fact
+            yield (
+                method,
+                SharedOptimizerState(site=fact.site, optimizer=fact.optimizer, other=fact.other, stepped=steps[slot]),
+            )

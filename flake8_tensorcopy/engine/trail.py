@@ -1,0 +1,90 @@
+"""What a run notes on its way for rules on training: calls of modules, sums that grow, updates, gradients cleared."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from flake8_tensorcopy.engine.values import Arm, Obj, Ref, Value
+
+
+class ModuleCall(NamedTuple):
+    """One call of a module, or of an object that may be one."""
+
+    module: Obj
+    node: ast.Call
+    results: tuple[Obj, ...]
+    fed: tuple[Value, ...]  # its arguments, the items of tuples and lists one by one
+    grad: bool | None
+    tick: int
+    loop: tuple[int, ...]
+    within: tuple[ast.stmt, ...]
+    arms: frozenset[Arm]
+
+
+class Added(NamedTuple):
+    """Something kept beyond the current pass: added to a sum, averaged into one, put into a list."""
+
+    site: ast.AST
+    target: ast.expr
+    how: str  # sum average list meter buffer
+    name: str  # the value, as text
+    objs: tuple[Obj, ...]  # what is kept, on the graph as far as known
+    keeper: tuple[Obj, ...]  # what keeps it
+    loop: tuple[int, ...]
+    within: tuple[ast.stmt, ...]
+    arms: frozenset[Arm]
+    tick: int
+    made: ast.AST  # the code that makes the new sum
+
+
+class Update(NamedTuple):
+    """A write of something computed from gradients, and whose gradients these are."""
+
+    owners: tuple[Obj, ...]
+    site: ast.AST
+    loop: tuple[int, ...]
+    within: tuple[ast.stmt, ...]
+    targets: tuple[Ref, ...]
+
+
+class Rebuilt(NamedTuple):
+    """A tensor made of values on the graph by a constructor, or made a leaf: the graph ends there."""
+
+    obj: Obj
+    site: ast.AST
+    source: str
+    op: str
+    forced: bool  # by `requires_grad_(True)`
+
+
+class Kept(NamedTuple):
+    """An attribute set to what was computed from its own last value."""
+
+    target: ast.Attribute
+    site: ast.stmt
+    old: tuple[Obj, ...]
+    value: Obj
+
+
+class Holds(NamedTuple):
+    """What an optimizer was given; `known` where that is all."""
+
+    modules: tuple[Obj, ...]
+    tensors: tuple[Obj, ...]
+    known: bool
+
+
+@dataclass(slots=True)
+class Trail:
+    """The notes of one run."""
+
+    calls: list[ModuleCall] = field(default_factory=list)
+    added: list[Added] = field(default_factory=list)
+    updates: list[Update] = field(default_factory=list)
+    zeroed: list[Value] = field(default_factory=list)  # receivers of `zero_grad()`
+    optimizers: dict[Obj, Holds] = field(default_factory=dict)
+    rebuilt: list[Rebuilt] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    alike: dict[Obj, tuple[Ref, Ref]] = field(default_factory=dict)  # differences of a tensor with itself

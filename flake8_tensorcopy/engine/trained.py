@@ -1,0 +1,336 @@
+"""What training moves: gradients that nobody clears, steps before backward, parts that no gradient reaches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.backward import inside, made_at
+from flake8_tensorcopy.engine.classes import methods_of
+from flake8_tensorcopy.engine.cuts import finish_cuts
+from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, SteppedBefore, UntrainedPart
+from flake8_tensorcopy.engine.graph import ancestors
+from flake8_tensorcopy.engine.linked import detached, linked
+from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.recurrent import finish_recurrent
+from flake8_tensorcopy.engine.retained import finish_retained
+from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.trail import Holds, ModuleCall, Update
+from flake8_tensorcopy.engine.values import (
+    SNAPSHOT,
+    Obj,
+    Ref,
+    Value,
+    Write,
+    exclusive,
+)
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.run import Backward, Run
+
+# Modules of torch.nn in which weights meet what other weights made.
+_DEEP = ("LSTM", "GRU", "RNN", "Transformer", "MultiheadAttention")
+_WEIGHTED = ("Linear", "Conv", "Bilinear", "BatchNorm", "LayerNorm", "GroupNorm", *_DEEP)
+# What may be done with a module besides calling it, without training or using it.
+_HARMLESS = frozenset(
+    "parameters named_parameters train eval to cuda cpu float double half state_dict load_state_dict zero_grad apply "
+    "weight bias named_modules modules".split()
+)
+
+
+def finish_training(run: Run) -> None:
+    """Facts about the graph that need the whole function."""
+    finish_retained(run)
+    finish_recurrent(run)
+    finish_cuts(run)
+    for update in run.trail.updates:
+        _judge_update(run, update)
+    for backward in run.backwards:
+        if not detached(backward.ref):
+            _judge_steps(run, backward)
+    for optimizer, holds in run.trail.optimizers.items():
+        _judge_parts(run, optimizer, holds)
+
+
+# ----- optimizers
+
+
+def note_optimizer(run: Run, optimizer: Value, args: Args) -> Value:
+    """What an optimizer was given: modules, tensors, or something unknown."""
+    modules: list[Obj] = []
+    tensors: list[Obj] = []
+    known = True
+    pending = [value for _, value in args.all()[:1]]
+    seen: set[Obj] = set()
+    while pending:
+        value = pending.pop()
+        known = known and bool(value.refs or value.kind in ("number", "str"))
+        for ref in value.refs:
+            obj = ref.obj
+            if obj in seen:
+                continue
+            seen.add(obj)
+            if ref.chain and ref.chain[-1].kind == SNAPSHOT:
+                modules.append(obj)
+            elif obj.kind == "iter" and isinstance(obj.data, tuple):
+                kind, parts = obj.data
+                if kind in ("parameters", "named"):
+                    modules.extend(part.obj for part in parts[0][1].refs)
+                else:
+                    pending.extend(part for _, part in parts)
+            elif obj.param and obj.owner == "item" and obj.parent is not None:
+                modules.append(obj.parent)
+            elif obj.kind in ("list", "tuple", "dict"):
+                held = run.now.fields(obj)
+                pending.extend(held.values() if held else [Value((Ref(one),)) for one in obj.operands])
+                known = known and bool(held or obj.operands)
+            elif obj.kind == "tensor" or obj.leaf:
+                tensors.append(obj)
+            else:
+                known = False
+    if optimizer.obj is not None:
+        run.trail.optimizers[optimizer.obj] = Holds(tuple(modules), tuple(tensors), known)
+    return optimizer
+
+
+# ----- updates by hand
+
+
+def moved_by(run: Run, node: ast.AST, values: Iterable[Value], targets: tuple[Ref, ...] = ()) -> None:
+    """A write of something computed from gradients; `targets` where the run's log will not tell what is written."""
+    if run.within:
+        owners = dict.fromkeys(
+            one.parent
+            for value in values
+            for ref in value.refs
+            for one in ancestors(ref.obj)
+            if one.slot == ".grad" and one.parent is not None
+        )
+        if owners:
+            run.trail.updates.append(Update(tuple(owners), node, run.loop, run.within, targets))
+
+
+def _judge_update(run: Run, update: Update) -> None:
+    written = [(ref, run.short(update.site)) for ref in update.targets]
+    written += [
+        (write.ref, write.target)
+        for write in run.log
+        if write.node is update.site and write.how not in ("part", "training")
+    ]
+    for ref, target in written:
+        obj = ref.obj
+        if obj not in update.owners:
+            continue
+        name = ref.place.name if ref.place is not None else target
+        for backward in run.backwards:
+            loop = _common_loop(update, backward)
+            if loop is None or inside(made_at(obj), loop) or not _got_gradient(run, obj, backward):
+                continue
+            if _set_in(loop, name) or _cleared(run, obj, loop, name):
+                continue
+            others = [run.short(node) for node in _zeroing(run, loop)]
+            run.fact(
+                GradientNotCleared(
+                    site=backward.node, tensor=name, update=update.site, other=others[0] if others else ""
+                )
+            )
+            return
+
+
+def _common_loop(update: Update, backward: Backward) -> ast.stmt | None:
+    """The innermost loop, of one pass of which both are part."""
+    found = None
+    for one, other, mine, theirs in zip(update.within, backward.within, update.loop, backward.loop, strict=False):
+        if one is not other or mine != theirs:
+            break
+        found = one
+    return found
+
+
+def _got_gradient(run: Run, obj: Obj, backward: Backward) -> bool:
+    reached = set(ancestors(backward.ref.obj))
+    if obj in reached:
+        return True
+    module = obj.parent if obj.param else None
+    return module is not None and (
+        module in reached
+        or any(call.module is module and not reached.isdisjoint(call.results) for call in run.trail.calls)
+    )
+
+
+def _set_in(loop: ast.stmt, name: str) -> bool:
+    """Whether the loop makes another tensor of that name."""
+    for part in ast.walk(loop):
+        if isinstance(part, (ast.Assign, ast.AnnAssign)):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            stored = (item for target in targets for item in ast.walk(target) if isinstance(item, ast.Name))
+            if any(item.id == name and isinstance(item.ctx, ast.Store) for item in stored):
+                return True
+    return False
+
+
+def _cleared(run: Run, obj: Obj, loop: ast.stmt, name: str) -> bool:
+    """Whether anything may clear the gradient."""
+    grads = [write.ref.obj.parent for write in run.log if write.ref.obj.slot == ".grad"]
+    grads += [owner for owner, key in run.rebinds if key == ".grad"]
+    if any(owner is obj or obj.owner == "item" for owner in grads):
+        return True
+    for value in run.trail.zeroed:
+        if not value.refs or any(_may_hold(run, ref.obj, obj) for ref in value.refs):
+            return True
+    for part in ast.walk(loop):
+        if isinstance(part, ast.Call) and any(isinstance(arg, ast.Name) and arg.id == name for arg in part.args):
+            qualified = run.names.qualify(part.func) or ""
+            if isinstance(part.func, ast.Name) and qualified and not qualified.startswith("torch."):
+                return True
+    return False
+
+
+def _may_hold(run: Run, holder: Obj, obj: Obj) -> bool:
+    """Whether `zero_grad()` of an optimizer or module may reach a tensor."""
+    holds = run.trail.optimizers.get(holder)
+    if holds is not None:
+        return not holds.known or obj in holds.tensors or obj.parent in holds.modules
+    return not (obj.owner == "fresh" and not obj.param)
+
+
+def _zeroing(run: Run, loop: ast.stmt) -> Iterator[ast.expr]:
+    for part in ast.walk(loop):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "zero_grad":
+            yield part.func.value
+
+
+# ----- steps
+
+
+def _judge_steps(run: Run, backward: Backward) -> None:
+    steps = [
+        write
+        for write in run.log
+        if write.how == "training" and write.tick < backward.tick and not exclusive(write.arms, backward.arms)
+    ]
+    if not steps:
+        return
+    reached = set(linked(backward.ref.obj))
+    for call in run.trail.calls:
+        if call.grad is False or not any(obj in reached for obj in call.results) or not _saves_weights(run, call):
+            continue
+        if any(one != other for one, other in zip(call.loop, backward.loop, strict=False)):
+            continue  # through a state of another pass
+        for write in steps:
+            if write.ref.obj is call.module and call.tick < write.tick and _steps(run, write):
+                run.fact(
+                    SteppedBefore(
+                        site=write.node,
+                        module=call.module.key or run.short(call.node.func),
+                        call=call.node,
+                        backward=backward.node,
+                    )
+                )
+
+
+def _steps(run: Run, write: Write) -> bool:
+    """Whether a write is the step of an optimizer that is known to hold the module."""
+    if not isinstance(write.node, ast.Call) or write.node not in run.method_calls:
+        return False
+    base, name = run.method_calls[write.node]
+    obj = base.obj
+    return (
+        name == "step"
+        and obj is not None
+        and obj.kind == "optimizer"
+        and isinstance(obj.data, list)
+        and write.ref.obj in obj.data
+    )
+
+
+def _saves_weights(run: Run, call: ModuleCall) -> bool:
+    """Whether backward of a call needs the weights: where what they meet has a graph of its own."""
+    if any(ref.obj.graph and not detached(ref) for value in call.fed for ref in value.refs):
+        return True
+    module = call.module
+    short = module.cls.rsplit(".", 1)[-1]
+    if isinstance(module.data, tuple) and module.data[0] == "layers":
+        return sum(_weighted(value.obj) for value in module.data[1]) > 1
+    if isinstance(module.data, Class):
+        table = run.module.table(module.data)
+        layers = 0
+        for held in table.values():
+            obj = held.obj
+            if obj is not None and obj.kind == "module":
+                inner = obj.data[1] if isinstance(obj.data, tuple) and obj.data[0] == "layers" else []
+                layers += sum(_weighted(value.obj) for value in inner) if inner else _weighted(obj)
+        return layers > 1
+    return short.startswith(_DEEP)
+
+
+def _weighted(obj: Obj | None) -> bool:
+    return obj is not None and obj.kind == "module" and obj.cls.rsplit(".", 1)[-1].startswith(_WEIGHTED)
+
+
+# ----- parts without a gradient
+
+
+def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
+    stepped = any(base.obj is optimizer and name == "step" for base, name in run.method_calls.values())
+    if not stepped or not run.backwards or "requires_grad" in _attributes(run.function.node):
+        return
+    for module in holds.modules:
+        if module.owner != "fresh" or module.kind != "module" or _escapes(run.function.node, module.key):
+            continue
+        calls = [call for call in run.trail.calls if call.module is module]
+        if not calls or any(call.grad is not False for call in calls):
+            continue
+        others = [call for call in run.trail.calls if call.module in holds.modules and call.grad]
+        if any(obj in linked(b.ref.obj) for call in others for obj in call.results for b in run.backwards):
+            run.fact(UntrainedPart(site=calls[0].node, module=module.key, optimizer=optimizer.node))
+
+
+def _attributes(node: ast.AST) -> set[str]:
+    return {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+
+
+def _escapes(node: ast.AST, name: str, owner: str = "") -> bool:
+    """Whether a module is used otherwise than by calls of it and of its own methods."""
+    parents = {child: part for part in ast.walk(node) for child in ast.iter_child_nodes(part)}
+    for part in ast.walk(node):
+        if owner:
+            if not (isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.ctx, ast.Load)):
+                continue
+        elif not (isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)):
+            continue
+        above = parents.get(part)
+        if isinstance(above, ast.Call) and above.func is part:
+            continue
+        if isinstance(above, ast.Attribute) and above.attr in _HARMLESS:
+            continue
+        return True
+    return not name
+
+
+def untrained_parts(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
+    """A module of `self` that the optimizer of `__init__` holds, and all methods call without a graph."""
+    init = cls.methods.get("__init__")
+    start = module.run_of(init) if init is not None else None
+    if start is None or start.state is None or not start.params or "requires_grad" in _attributes(cls.node):
+        return
+    runs = [(method, module.run_of(method)) for method in methods_of(module, cls) if not method.static]
+    for optimizer, holds in start.trail.optimizers.items():
+        names = {
+            key: value.obj
+            for key, value in start.state.fields(start.params[0]).items()
+            if value.obj in holds.modules and value.obj is not None and value.obj.kind == "module"
+        }
+        calls: dict[str, list[tuple[Function, ModuleCall]]] = {key: [] for key in names}
+        for method, run in runs:
+            for call in run.trail.calls if run is not None and run.params else ():
+                if run is not None and call.module.parent is run.params[0] and call.module.slot in calls:
+                    calls[call.module.slot].append((method, call))
+        trained = any(call.grad for found in calls.values() for _, call in found)
+        for key, found in calls.items():
+            if found and trained and all(call.grad is False for _, call in found):
+                if not _escapes(cls.node, key[1:], "self"):
+                    method, call = found[0]
+                    yield method, UntrainedPart(site=call.node, module=f"self{key}", optimizer=optimizer.node)

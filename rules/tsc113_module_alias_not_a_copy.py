@@ -1,0 +1,107 @@
+"""
+## What it does
+
+Reports a second name for a module that was to keep its weights while the first one is trained: `target = policy`,
+`best_model = model`, two attributes set to `.to(device)` of one module, `copy.copy(model)`.
+
+## Why it is a bug
+
+An assignment binds a name, `Module.to()` returns the module itself, and `copy.copy()` of a module has the same
+parameters. The target network is the online network, the best model is the last one, and a difference of teacher and
+student is zero. Torch raises no error.
+
+## Example
+
+```python
+import torch
+from torch import nn
+
+
+class Learner:
+    def __init__(self, net: nn.Module, device: str) -> None:
+        self.online = net.to(device)
+        self.target = net.to(device)
+        self.optimizer = torch.optim.SGD(self.online.parameters(), lr=0.1)
+
+    def learn(self, batch: torch.Tensor) -> None:
+        with torch.no_grad():
+            wanted = self.target(batch)
+        nn.functional.mse_loss(self.online(batch), wanted + 1).backward()
+        self.optimizer.step()
+```
+
+## Write instead
+
+```python
+import copy
+
+import torch
+from torch import nn
+
+
+class Learner:
+    def __init__(self, net: nn.Module, device: str) -> None:
+        self.online = net.to(device)
+        self.target = copy.deepcopy(net).to(device)
+        self.optimizer = torch.optim.SGD(self.online.parameters(), lr=0.1)
+
+    def learn(self, batch: torch.Tensor) -> None:
+        with torch.no_grad():
+            wanted = self.target(batch)
+        nn.functional.mse_loss(self.online(batch), wanted + 1).backward()
+        self.optimizer.step()
+```
+
+## Fix
+
+None yet: write `copy.deepcopy(model)`.
+
+## Limits
+
+The name has to say that the weights are kept (target, best, old, teacher, frozen, reference, ema, copy ..); of two
+moves of one module, it is enough that the one is only called without gradients and the other with them. Silent where
+nothing trains the module afterwards, where a copy may be bound on another path, where the first name has come to stand
+for something else (`model = DDP(model)`), and for tied weights.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to
+- https://docs.python.org/3/library/copy.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import ModuleAlias
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[ModuleAlias], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        match fact.how:
+            case "assignment":
+                why = "the assignment makes no copy"
+            case "copy.copy":
+                why = "`copy.copy` shares every parameter"
+            case _:
+                why = f"`{fact.how}` of a module returns the module itself"
+        message = (
+            f"`{fact.name}` has the parameters of `{fact.module}`: {why}, and `{fact.training}` on line "
+            f"{region.line(fact.trained)} trains both; use `copy.deepcopy`"
+        )
+        yield Finding(region.span(fact.site), "TSC113", message, fact.steps(region))
+
+
+RULE = Rule(
+    code="TSC113",
+    name="module-alias-not-a-copy",
+    summary="a second name for a module is taken for a copy",
+    kinds=("ModuleAlias",),
+    check=check,
+    fix="safe",
+)

@@ -1,0 +1,94 @@
+"""
+## What it does
+
+Reports `before = list(model.parameters())` (also `tuple`, `dict(model.named_parameters())`, a comprehension of `p`,
+`p.data`, `p.detach()`, `p.cpu()`) where the model is trained and what was kept is then compared with the parameters of
+now, or read under a name that says it keeps the old values.
+
+## Why it is a bug
+
+The list is new, the parameters in it are the model's own, and `p.data` and `p.detach()` share their storage. A distance
+to the "old" weights is always zero, a penalty on it trains nothing, and putting the "old" weights back does nothing.
+Torch raises no error.
+
+## Example
+
+```python
+import torch
+from torch import nn
+
+
+def moved(model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tensor) -> torch.Tensor:
+    before = list(model.parameters())
+    model(batch).sum().backward()
+    optimizer.step()
+    return sum((new - old).abs().sum() for new, old in zip(model.parameters(), before))
+```
+
+## Write instead
+
+```python
+import torch
+from torch import nn
+
+
+def moved(model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tensor) -> torch.Tensor:
+    before = [param.detach().clone() for param in model.parameters()]
+    model(batch).sum().backward()
+    optimizer.step()
+    return sum((new - old).abs().sum() for new, old in zip(model.parameters(), before))
+```
+
+## Fix
+
+None yet: write `[p.detach().clone() for p in model.parameters()]`.
+
+## Limits
+
+A list of parameters is mostly a handle: silent where it is given to an optimizer, clipped, counted or written through,
+and where neither its name nor a comparison says that the old values were wanted. Silent after `p.data = other`, which
+leaves the old storage alone. Across methods, a list kept on `self` is reported where another method compares it with
+the parameters of the same module, or copies it back.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.parameters
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import StaleSnapshot
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        if fact.call != "parameters" or fact.role == "logged" or not (fact.compared or fact.kept):
+            continue
+        passed = "".join(f", and `{op}` does not copy them" for op in fact.copies[:1])
+        if fact.method:
+            happens = f"`{fact.method}` finds no difference on line {region.line(fact.read)}, however it is trained"
+        else:
+            happens = (
+                f"`{fact.change}` on line {region.line(fact.changed)} changes them before line "
+                f"{region.line(fact.read)} reads them"
+            )
+        message = f"`{fact.reader}` is no snapshot: it holds the live parameters of `{fact.module}`{passed}; {happens}"
+        yield Finding(region.span(fact.site), "TSC114", message, fact.steps(region))
+
+
+RULE = Rule(
+    code="TSC114",
+    name="parameters-not-a-snapshot",
+    summary="parameters kept as a snapshot follow the model",
+    kinds=("StaleSnapshot",),
+    check=check,
+    fix="unsafe",
+)

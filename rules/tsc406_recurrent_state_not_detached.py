@@ -1,0 +1,108 @@
+"""
+## What it does
+
+Reports a state that a loop feeds back into a module, on the graph, where each pass calls `backward()`:
+`out, h = rnn(x, h)`. Also an attribute that `forward` computes from its own last value, and (preview)
+`retain_graph=True` in the last `backward()` of a pass that has built the whole graph itself.
+
+## Why it is a bug
+
+The second `backward()` runs through the new step and on into the one before, whose saved tensors are gone:
+`RuntimeError: Trying to backward through the graph a second time`. With `retain_graph=True` it does not raise: each
+step walks all the steps before it, slower and larger with every pass.
+
+## Example
+
+```python
+import torch
+from torch import nn
+
+
+def train(rnn: nn.GRU, batches: list[torch.Tensor], optimizer: torch.optim.Optimizer) -> None:
+    hidden = torch.zeros(1, 1, 8)
+    for batch in batches:
+        out, hidden = rnn(batch, hidden)
+        optimizer.zero_grad()
+        out.pow(2).mean().backward()
+        optimizer.step()
+```
+
+## Write instead
+
+```python
+import torch
+from torch import nn
+
+
+def train(rnn: nn.GRU, batches: list[torch.Tensor], optimizer: torch.optim.Optimizer) -> None:
+    hidden = torch.zeros(1, 1, 8)
+    for batch in batches:
+        hidden = hidden.detach()
+        out, hidden = rnn(batch, hidden)
+        optimizer.zero_grad()
+        out.pow(2).mean().backward()
+        optimizer.step()
+```
+
+## Fix
+
+None: whether the state is to be detached in each pass or every so many is the author's choice.
+
+## Limits
+
+Silent where any way round the loop detaches or resets the state, where a function of which nothing is known handles
+it, and where `backward()` comes after the loop. An attribute is reported only where `forward` and `__init__` alone set
+it, the file shows all bases of the class, and `forward` returns what hangs on it.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import RecurrentState
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[RecurrentState], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        if fact.backward is None:
+            message = (
+                f"`{fact.state}` goes into the next call with the graph of this one: a second `backward()` walks "
+                "through both; keep it by `.detach()`"
+            )
+            yield Finding(region.span(fact.site), "TSC406", message)
+            continue
+        if fact.how == "retained":
+            message = (
+                f"`{fact.state}(retain_graph=True)` is the last `backward()` of its pass: it keeps a graph that "
+                "nothing walks again"
+            )
+            yield Finding(region.span(fact.site), "TSC406", message, preview=True)
+            continue
+        does = "walks all the passes before" if fact.retains else "walks into the pass before, whose graph is gone"
+        message = (
+            f"`{fact.state}` goes into the next pass with the graph of this one: `backward()` on line "
+            f"{region.line(fact.backward)} {does}; detach it in each pass"
+        )
+        steps = [region.step(fact.backward, "walks the graph of two passes")]
+        if fact.call is not None:
+            steps.insert(0, region.step(fact.call, f"`{fact.state}` of the last pass goes in"))
+        yield Finding(region.span(fact.site), "TSC406", message, tuple(steps))
+
+
+RULE = Rule(
+    code="TSC406",
+    name="recurrent-state-not-detached",
+    summary="a state is fed back over a loop with backward() and never detached",
+    kinds=("RecurrentState",),
+    check=check,
+)

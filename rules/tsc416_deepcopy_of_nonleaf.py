@@ -1,0 +1,117 @@
+"""
+## What it does
+
+Reports `copy.deepcopy(x)` where x is a tensor on the graph that is no leaf, and the line that keeps such a tensor in
+what is deep-copied: a list or dict, or a module whose `forward` keeps a result in an attribute
+(`self.features = self.encoder(x)`) and which was called before it is copied.
+
+## Why it is a bug
+
+Torch deep-copies leaves only ("Only Tensors created explicitly by the user support the deepcopy protocol"). The best
+model, an average or a checkpoint is then lost at the first copy after a training step, far from the line that kept
+the tensor. The kept tensor also keeps the graph of its step alive.
+
+## Example
+
+```python
+import copy
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.features = self.encoder(x)
+        return self.features.sum()
+
+
+def best_of_one(x: torch.Tensor) -> Net:
+    net = Net()
+    net(x).backward()
+    return copy.deepcopy(net)
+```
+
+## Write instead
+
+```python
+import copy
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        features = self.encoder(x)
+        self.features = features.detach()
+        return features.sum()
+
+
+def best_of_one(x: torch.Tensor) -> Net:
+    net = Net()
+    net(x).backward()
+    return copy.deepcopy(net)
+```
+
+## Fix
+
+None yet: keep `x.detach()`, or copy the `state_dict()`.
+
+## Limits
+
+Silent where what is kept is detached, computed under `torch.no_grad()`, or reset before the copy; where the module was
+not called before; and where it is not proven that the tensor is on the graph.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html
+- https://docs.python.org/3/library/copy.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import CopiedGraph
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[CopiedGraph], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        line = region.line(fact.copied)
+        if fact.direct:
+            message = f"`{fact.name}` is on the graph and no leaf: torch refuses to deep-copy it; detach it first"
+        else:
+            message = (
+                f"`{fact.name}` keeps a tensor on the graph: torch refuses the deep copy of `{fact.owner}` on line "
+                f"{line}; keep `.detach()` of it"
+            )
+        steps = (
+            region.step(fact.site, f"`{fact.name}` is on the graph"),
+            region.step(fact.copied, f"`{fact.owner}` is deep-copied"),
+        )
+        yield Finding(region.span(fact.site), "TSC416", message, steps)
+
+
+RULE = Rule(
+    code="TSC416",
+    name="deepcopy-of-nonleaf",
+    summary="a tensor on the graph is deep-copied",
+    kinds=("CopiedGraph",),
+    check=check,
+    fix="unsafe",
+    preview=True,
+)

@@ -1,0 +1,80 @@
+"""
+## What it does
+
+Reports `.numpy()`, `np.array(..)` and `np.asarray(..)` of a tensor that requires grad while grad mode is on (the
+output of a module, a result of parameters), and of a tensor on a CUDA device.
+
+## Why it is a bug
+
+Torch refuses both. An array could be written without autograd knowing: "Can't call numpy() on Tensor that requires
+grad. Use tensor.detach().numpy() instead". And NumPy cannot read the memory of a device.
+
+## Example
+
+```python
+import torch
+from torch import nn
+
+
+def curve(points: torch.Tensor):
+    model = nn.Linear(2, 1)
+    return model(points).cpu().numpy()
+```
+
+## Write instead
+
+```python
+import torch
+from torch import nn
+
+
+def curve(points: torch.Tensor):
+    model = nn.Linear(2, 1)
+    return model(points).detach().cpu().numpy()
+```
+
+## Fix
+
+None yet: write `.detach()` (and `.cpu()`) before the call.
+
+## Limits
+
+Silent under `no_grad` and `inference_mode`, after `detach()`, with `force=True`, and for tensors that are not known
+to require grad.
+
+## References
+
+- https://docs.pytorch.org/docs/stable/generated/torch.Tensor.numpy.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine.facts import GradToArray
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
+
+
+def check(facts: list[GradToArray], region: Region) -> Iterator[Finding]:
+    for fact in facts:
+        made = "" if fact.made is None else f" (line {region.line(fact.made)})"
+        if fact.device:
+            why, then = f"is on a device{made}", "write `.cpu()` first"
+        else:
+            why, then = f"requires grad{made}", "write `.detach()` first"
+        yield Finding(region.span(fact.site), "TSC417", f"`{fact.call}` raises: `{fact.value}` {why}; {then}")
+
+
+RULE = Rule(
+    code="TSC417",
+    name="numpy-of-grad-tensor",
+    summary="a NumPy array of a tensor that requires grad",
+    kinds=("GradToArray",),
+    check=check,
+    fix="safe",
+    preview=True,
+)
