@@ -427,6 +427,9 @@ def _created(run: Run, node: ast.Call, move: Move, receiver: ast.expr) -> None:
     name = is_imported(run, receiver.func)
     if name not in FACTORIES:
         return
+    like = run.now.env.get(node.args[0].id) if node.args and isinstance(node.args[0], ast.Name) else None
+    if like is not None and like.obj is not None and like.obj.kind == "tensor":
+        return  # `.to(x)` takes the dtype, too
     given = {item.arg for item in receiver.keywords}
     if given & {None, "device", "generator", "out", "pin_memory", "layout", "names"}:
         return

@@ -80,15 +80,21 @@ def made_and_moved(device: torch.device, dtype: torch.dtype):
     a = torch.zeros(3).to(device)  # fact: CreatedThenMoved factory=zeros device=device | -random
     b = torch.randn(3).to(device=device)  # fact: CreatedThenMoved factory=randn device=device | random
     c = torch.zeros(3).to(dtype)
-    return a, b, c, torch.ones(3).to("cpu"), torch.zeros(3, device=device).to(device)
+    d = torch.zeros(3).to(a)
+    return a, b, c, d, torch.ones(3).to("cpu"), torch.zeros(3, device=device).to(device)
 
 
 # run: there_and_back(torch.ones(2), torch.device("cpu"))
 def there_and_back(x, device: torch.device):
     array = x.detach().cpu().numpy()
-    back = torch.from_numpy(array).to(device)  # fact: RoundTrip source=x.detach() device=device
-    changed = np.sqrt(array)
-    return back, torch.from_numpy(changed).to(device)
+    return torch.from_numpy(array).to(device)  # fact: RoundTrip source=x.detach() device=device
+
+
+# run: there_for_numpy(torch.ones(2), torch.device("cpu"))
+def there_for_numpy(x, device: torch.device):
+    array = x.detach().cpu().numpy()
+    back = torch.from_numpy(array).to(device)
+    return back, torch.from_numpy(np.sqrt(array)).to(device)
 
 
 # run: same_in_each_pass([torch.ones(2)], torch.ones(2), torch.device("cpu"))
