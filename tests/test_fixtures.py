@@ -142,7 +142,7 @@ MEASURED = [
     for name in fixture.functions
     for device in ("cpu", "sim")
     if not (device == "sim" and fixture.host_only)
-    and (device == "sim" or not (fixture.claim == "transfers" or fixture.device_only))
+    and (device == "sim" or not (fixture.claim == "transfers" or fixture.device_only or fixture.sim_only))
 ]
 
 
@@ -651,5 +651,7 @@ def test_where_a_claim_holds_is_read(tmp_path: Path) -> None:
     assert (load(path).host_only, load(path).device_only) == ("arrays lie there", "")
     path.write_text("CLAIM = 'graph'\nDEVICES = 'accelerator: there is no copy'\ndef good_one(): ...\n")
     assert (load(path).host_only, load(path).device_only) == ("", "there is no copy")
+    path.write_text("CLAIM = 'values'\nDEVICES = 'simulated: it is a race'\ndef good_one(): ...\n")
+    assert (load(path).sim_only, load(path).device_only) == ("it is a race", "")
     with pytest.raises(FixtureError, match=r"none\.py"):
         load(tmp_path / "none.py")

@@ -321,6 +321,8 @@ def test_what_a_device_cannot_do_is_skipped_with_its_reason(tmp_path: Path) -> N
     assert {result.text for result in measured([host], ["sim"])} == {"an array lies there"}
     there = write(tmp_path, "there", "values", SOUND, 'DEVICES = "accelerator: nothing moves"\n')
     assert {result.text for result in measured([there], ["cpu"])} == {"nothing moves"}
+    race = write(tmp_path, "race", "values", SOUND, 'DEVICES = "simulated: it is a race"\n')
+    assert {result.text for result in measured([race], ["cpu"])} == {"it is a race"}
 
 
 # The report.

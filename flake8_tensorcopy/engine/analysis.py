@@ -29,12 +29,14 @@ from flake8_tensorcopy.engine.replicas import lost_on_replicas
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.source import (
+    ASYNC,
     ATTR_STORE,
     BACKWARD,
     CALLS_WRITER,
     CHAINED,
     CLONE,
     COUNTED,
+    CUDA,
     DATA_PTR,
     DEEPCOPY,
     DEFAULT,
@@ -52,6 +54,7 @@ from flake8_tensorcopy.engine.source import (
     KEPT,
     KEPT_ITEMS,
     LEAF,
+    LEGACY,
     LOADS_STATE,
     LOOP_REBIND,
     LOST,
@@ -69,6 +72,7 @@ from flake8_tensorcopy.engine.source import (
     SELF_COPY,
     SHARE,
     STATE_DICT,
+    STEPS,
     STORAGE,
     STRIDES,
     SWAP,
@@ -155,6 +159,16 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "NegativeStrides": (STRIDES,),
     "MixedRepeats": (COUNTED,),
     "ExpandedBytes": (COUNTED | EXPAND,),
+    "UnwaitedRead": (ASYNC,),
+    "OverwrittenSource": (ASYNC | WRITE,),
+    "PinnedMove": (ASYNC,),
+    "CreatedThenMoved": (HOST, CUDA),
+    "RoundTrip": (HOST,),
+    "InvariantTransfer": (HOST, CUDA),
+    "StepSync": (STEPS,),
+    "WidenedMove": (HOST, CUDA),
+    "DatasetMove": (CUDA, ASYNC),
+    "LegacyDevice": (LEGACY,),
 }
 
 

@@ -26,6 +26,7 @@ from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.functions import (
     BUILTINS,
     SPECIAL,
+    array_dtype,
     array_method,
     attribute_from_call,
     einops_call,
@@ -36,6 +37,8 @@ from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_g
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, note_arguments
 from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.linked import operand
+from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader
+from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
 from flake8_tensorcopy.engine.modules import (
     call_module,
     make_optimizer,
@@ -62,6 +65,7 @@ from flake8_tensorcopy.engine.source import CHAINED, LAYOUT, TENSOR_OF, Class, F
 from flake8_tensorcopy.engine.storages import saved
 from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
 from flake8_tensorcopy.engine.trained import optimized_inside
+from flake8_tensorcopy.engine.transfers import after_method, factory_moves, left_in_flight, wait, waits_by_name
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     NUMBER,
@@ -101,10 +105,11 @@ def _named_call(run: Run, node: ast.Call, name: str) -> Value:
     imported = run.names.imported.get(name)
     if imported is not None:
         return imported_call(run, node, run.names.qualify(node.func) or imported)
-    builtin = BUILTINS.get(name)
+    known = BUILTINS.get(name)
     args = Args(run, node)
-    if builtin is not None:
-        return builtin(run, node, args)
+    if known is not None:
+        return known(run, node, args)
+    builtin(run, node, name, args.values)
     return unknown_call(run, node, args, name)
 
 
@@ -117,6 +122,8 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
     clipped(run, node, qualified)
     pointer_assertion(run, node, name, args)
     trains(run, node, name, args, None)
+    if waits_by_name(name):
+        wait(run)
     for _, value in args.all():
         for ref in value.refs:
             if ref.obj.kind in ("dict", "list", "instance") or (ref.obj.kind == "unknown" and ref.obj.refuted):
@@ -148,7 +155,9 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     if run.function.features & LAYOUT and name.startswith(("torch.", "numpy.")):
         imported_shape_call(run, node, name, args)
     if special is not None:
-        return constructed(run, node, name, args, special(run, node, args))
+        result = constructed(run, node, name, args, special(run, node, args))
+        made_somewhere(run, node, args)
+        return result
     if name.startswith("torch."):
         return constructed(run, node, name, args, _torch_call(run, node, name, args))
     if name.startswith("numpy."):
@@ -156,6 +165,8 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     if name in library.EINOPS:
         return einops_call(run, node, name, args)
     local = name.rsplit(".", 1)[-1]
+    if name == "logging.debug":
+        formatted(run, node, local)
     if name.split(".", 1)[0] in sys.stdlib_module_names:
         unknown_call(run, node, args, local)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=True)),))
@@ -167,13 +178,28 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
 
 def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     op = ops.function(name)
+    legacy_function(run, node, name)
     if op is not None and op.form != "module":
-        return apply_op(run, node, op, name, args)
+        result = apply_op(run, node, op, name, args)
+        made_somewhere(run, node, args)
+        if name == "torch.nonzero":
+            note_sync(run, node, "nonzero", args.values[0] if args.values else None)
+        return result
     if name == "torch.save":
         saved(run, node, args)
     if run.repeats and name.startswith("torch.nn."):
         held_by_module(run, node)
     short = name.rsplit(".", 1)[-1]
+    if name == "torch.save":
+        run.devices.saved.update(run.text(given) for given in args.nodes[1:2])
+        for given, value in args.all() if run.now.flights else ():
+            run.use_deep(value, given, "operand")
+    if short in ("synchronize", "empty_cache"):
+        note_sync(run, node, short)
+    if is_loader(name):
+        loader = unknown_call(run, node, args, short)
+        made_loader(run, node, loader, args.values or [args.keywords.get("dataset", (node, UNKNOWN))[1]])
+        return loader
     if name.startswith("torch.nn.init.") and short.endswith("_") and args.values:
         target = args.values[0]
         run.note(target, 2)
@@ -211,6 +237,12 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     return unknown_call(run, node, args, short)
 
 
+def made_somewhere(run: Run, node: ast.Call, args: Args) -> None:
+    """A function of torch that may have been told on which device to make its result."""
+    factory_moves(run, node, args.values)
+    loads(run, node)
+
+
 def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> Value:
     """`base.name(...)`."""
     name = func.attr
@@ -226,6 +258,7 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     if name == "fromkeys" and isinstance(func.value, ast.Name) and func.value.id in ("dict", "OrderedDict"):
         return from_keys(run, node, args)
     run.method_calls[node] = (base, name)
+    run.devices.source = args.values[0] if args.values else None
     if name in ("backward", "manual_backward") and not backward_through(run, node, name, func, args):
         backward(run, node, base, args)
     elif name == "register_forward_hook":
@@ -248,6 +281,13 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         repeated(run, node, base, args)
     elif name in ("contiguous", "clone", "reshape", "flatten"):
         materialised(run, node, base, name, result)
+    after_method(run, node, base, name, result)
+    if name in ("item", "tolist", "nonzero"):
+        note_sync(run, node, "nonzero" if name == "nonzero" else "item", base)
+    formatted(run, node, name)
+    loads(run, node)
+    if name == "type":
+        legacy_type(run, node)
     return result
 
 
@@ -342,7 +382,10 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         trains(run, node, name, args, one)
         if obj.kind in ("instance", "module") and not logged:
             may_change(run, obj)
-        return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=(obj, *args.objs()))),))
+        made = Obj("unknown", "unknown", node, made="call", operands=(obj, *args.objs()))
+        if name == "astype":
+            made.dtype = array_dtype(run, node)
+        return Value((Ref(made),))
     args.use(run)
     return UNKNOWN
 
@@ -436,6 +479,7 @@ def _call_function(
     called_inside(run, node, done, values)
     if done.trail.optimizers:
         optimized_inside(run, done, given)
+    left_in_flight(run, node, done, result)
     if not any(write.how == "training" for write in done.log):
         trains(run, node, function.name, args, receiver)
     return result

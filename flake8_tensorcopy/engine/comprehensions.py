@@ -7,6 +7,7 @@ import ast
 from flake8_tensorcopy.engine.assign import bind_target
 from flake8_tensorcopy.engine.evaluate import container, element_of, evaluate
 from flake8_tensorcopy.engine.items import all_rows, differs, each_objects, exact_items
+from flake8_tensorcopy.engine.loops import elements
 from flake8_tensorcopy.engine.parameters import wrapped_in_each_pass
 from flake8_tensorcopy.engine.repeated import comprehended
 from flake8_tensorcopy.engine.run import Run
@@ -22,6 +23,7 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
     saved = dict(state.env)
     versions = dict(state.version)
     first = evaluate(run, node.generators[0].iter)
+    elements(run, node, first)
     outer = run.loop
     run.loop = (*outer, 1)
     known = exact_items(run, first)

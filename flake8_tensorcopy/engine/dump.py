@@ -78,6 +78,16 @@ KEYS = {
     "NegativeStrides": ("op", "flip"),
     "MixedRepeats": ("tiled", "interleaved"),
     "ExpandedBytes": ("receiver", "counted"),
+    "UnwaitedRead": ("source", "how"),
+    "OverwrittenSource": ("source", "op"),
+    "PinnedMove": ("receiver", "kind"),
+    "CreatedThenMoved": ("factory", "device"),
+    "RoundTrip": ("source", "device"),
+    "InvariantTransfer": ("receiver", "device"),
+    "StepSync": ("how",),
+    "WidenedMove": ("receiver", "narrow", "wide"),
+    "DatasetMove": ("place",),
+    "LegacyDevice": ("api", "how"),
 }
 
 

@@ -283,7 +283,7 @@ def _subscript(run: Run, node: ast.Subscript) -> Value:
     value = subscript_of(run, node, base)
     if isinstance(node.value, ast.Call):
         run.narrowed_on_host(base, node.value, "indexed")
-        run.indexed(node, base, value)
+    run.indexed(node, base, value)
     return value
 
 
@@ -631,7 +631,9 @@ def store_item(
     place = Place(name, site or node, root=obj.key, stored_from=stored_from, origin="store", loop=run.loop)
     place.made_in, place.made_at = run.stmt, run.clock
     held = run.bound(value, place, node)
+    run.devices.storing += 1
     run.use(value, node, role)
+    run.devices.storing -= 1
     if obj.owner != "fresh" and role == "store":
         run.hand_out(value, site or node, "store", obj)
     if obj.owner not in ("fresh", "unknown"):

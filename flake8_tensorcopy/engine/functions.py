@@ -15,12 +15,14 @@ from flake8_tensorcopy.engine.evaluate import (
     CONTAINERS,
     arithmetic,
     fresh,
+    is_imported,
 )
 from flake8_tensorcopy.engine.expanded import parameter_over
 from flake8_tensorcopy.engine.generators import spent_by_call
 from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.leaves import marked, to_array
+from flake8_tensorcopy.engine.loops import note_sync
 from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.parameters import wrap
 from flake8_tensorcopy.engine.replaced import stored
@@ -60,6 +62,9 @@ def _to_number(run: Run, node: ast.Call, args: Args) -> Value:
             run.use_logged(value, given)
             continue
         run.use(value, given, "argument")
+        if run.now.flights:
+            run.host_use(value, given, "number")
+        note_sync(run, node, "number", value)
         for ref in value.refs:
             move = moved_to_host(run, ref)
             if move is not None and given is move and name in ("float", "int"):
@@ -257,7 +262,7 @@ def _shared_array(run: Run, node: ast.Call, args: Args) -> Value:
 
 def _shared_ref(run: Run, node: ast.Call, args: Args, ref: Ref, name: str) -> Value:
     obj = ref.obj
-    unclear = obj.kind == "unknown" and run.evidence(obj) < 2
+    unclear = ref.kind == "unknown" and run.evidence(obj) < 2
     if obj.kind in CONTAINERS or (unclear and name in ("as_tensor", "asarray")):
         args.use(run)
         return fresh(run, node, "tensor", name, graph=False)
@@ -362,7 +367,7 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if short in library.NUMPY_VIEWS and value.refs:
         return Value(tuple(ref.derive(Link(VIEW, short, node)) for ref in value.refs))
     args.use(run, role)
-    result = fresh(run, node, "array", short)
+    result = fresh(run, node, "array", short, dtype=array_dtype(run, node) if "dtype" in args.keywords else "")
     if short == "frombuffer":
         buffer_of(run, args, result.refs[0].obj)
     elif short in library.NUMPY_READ_ONLY:
@@ -388,7 +393,17 @@ def array_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> V
     run.use(one, receiver, "operand", whole=whole)
     if name in ("item", "tolist"):
         return NUMBER
-    return fresh(run, node, "array", name)
+    return fresh(run, node, "array", name, dtype=array_dtype(run, node) if name == "astype" else "")
+
+
+def array_dtype(run: Run, node: ast.Call) -> str:
+    """The dtype that `astype` or `dtype=` asks for, as torch names it."""
+    asked = [keyword.value for keyword in node.keywords if keyword.arg == "dtype"]
+    for item in asked or node.args[:1]:
+        name = item.value if isinstance(item, ast.Constant) else (is_imported(run, item) or run.text(item))
+        name = str(name).removeprefix("numpy.").rstrip("_")
+        return name if name in ("bool", "uint8", "int8", "int16", "float16", "float32", "float64") else ""
+    return ""
 
 
 def einops_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:

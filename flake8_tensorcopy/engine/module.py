@@ -394,6 +394,7 @@ def copy_facts(was: Obj, made: Obj) -> None:
     made.graph = was.graph
     made.leaf = was.leaf
     made.param = was.param
+    made.pinned = was.pinned
     made.cls = was.cls
     made.data = was.data
     made.made = was.made

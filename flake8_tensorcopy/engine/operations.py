@@ -169,8 +169,9 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
             # Out of memory order, so the layout op has to copy.
             out.extend(copy_of(run, node, ref, short, whole=whole).refs)
             continue
-        if (ref.obj.pinned and short in ("to", "cuda")) or short == "pin_memory" or _casts(run, ref, short, node):
-            # From pinned memory to a device, into pinned memory, weights to another dtype: a copy.
+        pinned = ref.obj.pinned and short in ("to", "cuda")
+        if pinned or short == "pin_memory" or _casts(run, ref, short, node) or run.leaves_host(ref, node):
+            # From the host to a device, into pinned memory, weights to another dtype: a copy.
             out.extend(copy_of(run, node, ref, short, whole=whole).refs)
             out[-1].obj.pinned = short == "pin_memory"
             out[-1].obj.dtype = _target_dtype(run, short, node) or dtype_of(ref)

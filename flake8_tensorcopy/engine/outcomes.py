@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar
+from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.parameters import finish_wraps
 from flake8_tensorcopy.engine.repeated import finish_repeats
 from flake8_tensorcopy.engine.replaced import report_replaced
@@ -194,6 +195,7 @@ def finish_run(run: Run) -> None:
     report_replaced(run)
     if run.tilings:
         mixed_repeats(run)
+    finish_loops(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.devices import Devices
 from flake8_tensorcopy.engine.facts import (
     DeadRebinding,
     Fact,
@@ -183,6 +184,7 @@ class Run:
         self.spent_twice: dict[Obj, tuple[ast.AST, ast.AST]] = {}
         self.leaves_early = False  # the loop that begins may stop before the end
         self.params: list[Obj] = []
+        self.devices = Devices()
         self.rebinds: list[tuple[Obj, str]] = []
         self.closed_over: frozenset[str] = frozenset()
         self.quiet = 0  # inside a test for an exception
@@ -352,6 +354,12 @@ class Run:
         """The current statement consumes the value; `whole` has all its alternatives, where they are met one by one."""
         whole = whole or value
         several = len(whole.refs) > 1
+        if role in ("operand", "difference") and not self.devices.storing:
+            self.devices.operands.add(node)
+        if self.state is not None and self.state.flights:
+            self.host_use(value, node, role)
+        if role == "test" and self.loop:
+            self._waits_for(value, node, "test")
         for ref in value.refs:
             # What this very statement puts into a slot is used where it is put there.
             if ref.place is not None and not self._just_made(ref.place):
@@ -363,6 +371,34 @@ class Run:
                     known.add(role)
                 if ref.obj.data == "state" and role != "iterate":
                     self.loaded.add(ref.obj)
+
+    def host_use(self, value: Value, node: ast.AST, role: str) -> None:
+        from flake8_tensorcopy.engine.transfers import host_use
+
+        host_use(self, value, node, role)
+
+    def _waits_for(self, value: Value, node: ast.AST, how: str) -> None:
+        from flake8_tensorcopy.engine.loops import note_sync
+
+        note_sync(self, node, how, value)
+
+    def leaves_host(self, ref: Ref, node: ast.AST) -> bool:
+        from flake8_tensorcopy.engine.transfers import leaves_host
+
+        return leaves_host(self, ref, node)
+
+    def source_written(self, write: Write) -> None:
+        from flake8_tensorcopy.engine.transfers import source_written
+
+        source_written(self, write)
+
+    def indexed(self, node: ast.Subscript, base: Value, result: Value) -> None:
+        from flake8_tensorcopy.engine.loops import indexed
+        from flake8_tensorcopy.engine.redundant import indexed_clone
+
+        indexed(self, node, base, result)
+        if isinstance(node.value, ast.Call):
+            indexed_clone(self, node, base, result)
 
     def _just_made(self, place: Place) -> bool:
         return place.made_in is not None and place.made_in is self.stmt and place.made_at == self.clock
@@ -381,6 +417,8 @@ class Run:
                 if slot[0] == "[" and not per_pass(slot):
                     if arms:
                         held = Value(tuple(ref.under(arms) for ref in held.refs), held.kind)
+                    if self.now.flights and role != "iterate":
+                        self.host_use(held, node, role)
                     self.use(held, node, role if obj.kind == "tuple" else "item")
                     pending.extend((ref.obj, ref.arms) for ref in held.refs)
 
@@ -412,6 +450,8 @@ class Run:
         from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 
         self.use(value, node, "logged")
+        if self.loop:
+            self._waits_for(value, node, "print")
         for ref in value.refs:
             if ref.place is not None:
                 self.shown.add(ref.place)
@@ -435,11 +475,6 @@ class Run:
         from flake8_tensorcopy.engine.host import narrowed_on_host
 
         narrowed_on_host(self, value, node, used)
-
-    def indexed(self, node: ast.Subscript, base: Value, value: Value) -> None:
-        from flake8_tensorcopy.engine.redundant import indexed_clone
-
-        indexed_clone(self, node, base, value)
 
     def expanded(self, node: ast.BinOp, sides: list[tuple[ast.expr, Value]]) -> None:
         from flake8_tensorcopy.engine.expansion import expanded

@@ -67,6 +67,10 @@ UNPACKED = 1 << 53  # unpacks or indexes a shape, and calls `view` or `reshape`
 STRIDES = 1 << 54  # strides as such: `.strides`, `[::-1]`, flips
 COUNTED = 1 << 55  # counts bytes, or repeats
 LAYOUT = EXPAND | TURNED | UNPACKED | STRIDES | COUNTED
+ASYNC = 1 << 48  # `non_blocking=`, `pin_memory`
+CUDA = 1 << 49  # names CUDA: `.cuda()`, "cuda:0"
+LEGACY = 1 << 50  # a tensor type by its old name, `load`
+STEPS = 1 << 51  # `backward` and `step`, or what waits for each element
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -146,6 +150,7 @@ class Survey:
     units: list[tuple[int, int]]  # line ranges that can be parsed alone: functions, top-level statements
     too_deep: tuple[str, int] | None = None
     deleted: set[str] = field(default_factory=set)  # attributes that some `del x.name` removes
+    collates: set[str] = field(default_factory=set)  # functions that a DataLoader is given to make batches
 
 
 def first_line(node: ast.stmt) -> int:
@@ -243,6 +248,7 @@ def _spread_writes(functions: list[Function]) -> None:
             PLACED,
             WRAP,
             DEEPCOPY,
+            ASYNC,
         ):
             writers = {function.name for function in functions if function.features & feature}
             if feature not in (WRITE, INPLACE_MODULE):
@@ -353,6 +359,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 features |= _ATTRIBUTES.get(node.id, 0)
                 continue
             case ast.Constant():
+                if isinstance(node.value, str) and "cuda" in node.value[:10]:
+                    features |= CUDA | LEGACY if node.value[:11] == "torch.cuda." else CUDA
                 continue
             case ast.Call():
                 if cls is not None:
@@ -372,6 +380,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 for keyword in node.keywords:
                     if keyword.arg == "requires_grad" and is_true(keyword.value):
                         features |= LEAF
+                    if keyword.arg in ("non_blocking", "pin_memory"):
+                        features |= ASYNC
+                    elif keyword.arg == "collate_fn":
+                        result.collates.update(_named(keyword.value))
                     if keyword.arg in ("out", "inplace"):
                         features |= INPLACE_MODULE if called[:1].isupper() else WRITE
                         if isinstance(keyword.value, (ast.Subscript, ast.Call)):
@@ -525,6 +537,15 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
         owner.features |= LOOP_REBIND
     if owner.of_self & owner.gives:
         owner.features |= HANDS_OUT
+    if owner.calls & _EACH or ("step" in owner.calls and owner.calls & _BACKWARD):
+        owner.features |= STEPS
+
+
+def _named(value: ast.expr) -> list[str]:
+    """The function that an argument names: `f`, `self.f`, `partial(f, ..)`."""
+    if isinstance(value, ast.Call) and value.args:
+        value = value.args[0]
+    return [value.id] if isinstance(value, ast.Name) else [value.attr] if isinstance(value, ast.Attribute) else []
 
 
 def _layout(owner: Function) -> int:
@@ -595,7 +616,15 @@ _ATTRIBUTES = {
     **dict.fromkeys(("strides", "flip", "fliplr", "flipud", "rot90"), STRIDES),
     **dict.fromkeys(("nbytes", "element_size", "itemsize", "repeat_interleave"), COUNTED),
     **dict.fromkeys(("repeat", "tile"), COUNTED | REPEATED),
+    "pin_memory": ASYNC,
+    "cuda": CUDA,
+    "load": LEGACY,
+    **dict.fromkeys(
+        (f"{kind}Tensor" for kind in "Float Double Half BFloat16 Long Int Short Char Byte Bool".split()), LEGACY
+    ),
 }
+_BACKWARD = frozenset({"backward", "manual_backward"})
+_EACH = frozenset({"max", "min", "item"})
 
 _CONSTRUCTORS = frozenset(
     "tensor as_tensor asarray new_tensor Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor".split()

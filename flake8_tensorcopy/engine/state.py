@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 
+from flake8_tensorcopy.engine.devices import NO_FLIGHTS, Flights, joined
 from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Place, Value, Write, exclusive, join_values
 
 _fresh = itertools.count(1)
@@ -18,7 +19,7 @@ NO_WRITES: frozenset[Write] = frozenset()
 class State:
     """What holds at one point of a function on the paths that reach it."""
 
-    __slots__ = ("absorbed", "arms", "env", "epoch", "grad", "heap", "version", "writes")
+    __slots__ = ("absorbed", "arms", "env", "epoch", "flights", "grad", "heap", "version", "writes")
 
     def __init__(self) -> None:
         self.env: dict[str, Value] = {}
@@ -29,6 +30,7 @@ class State:
         self.arms: frozenset[Arm] = frozenset()
         self.absorbed: dict[Place, frozenset[Write]] = {}  # writes that a `copy_` through the binding made good
         self.grad: bool | None = True
+        self.flights: Flights = NO_FLIGHTS  # never changed, only replaced
 
     def copy(self) -> State:
         new = State.__new__(State)
@@ -40,6 +42,7 @@ class State:
         new.arms = self.arms
         new.absorbed = self.absorbed.copy()
         new.grad = self.grad
+        new.flights = self.flights
         return new
 
     def bind(self, name: str, value: Value) -> None:
@@ -156,6 +159,7 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
         one.arms = one.arms & other.arms
     if one.grad != other.grad:
         one.grad = None
+    one.flights = joined(one.flights, other.flights)
     return one
 
 

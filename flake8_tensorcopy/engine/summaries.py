@@ -318,6 +318,7 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         operands = _operands(was, given, names)
         graph = False if any(link.kind in (DETACH, NUMPY) for link in result.chain) else None
         made = Obj("unknown", "unknown", node, made="call", operands=operands, through=through, graph=graph)
+        made.cls, made.data = was.cls, was.data if was.cls else None
         return Value((Ref(made),))
     made = Obj(
         was.kind,

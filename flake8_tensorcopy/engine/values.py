@@ -331,8 +331,8 @@ def join_values(one: Value, other: Value) -> Value:
     if one is other:
         return one
     if not one.refs:
-        if one.kind == other.kind == "number" and one.const != other.const:
-            return NUMBER
+        if one.kind == other.kind and one.const != other.const and one.const is not None:
+            return other if other.const is None and not other.refs else Value(kind=one.kind)
         return other if other.refs or one.kind == "none" else (one if other.kind in ("none", one.kind) else UNKNOWN)
     if not other.refs:
         return one

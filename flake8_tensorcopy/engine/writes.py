@@ -81,6 +81,8 @@ def write_to(
         _reach_owners(run, written, write)
         _judge_write(run, write, whole, several, unsure)
         judge_write(run, write)
+        if state.flights:
+            run.source_written(write)
 
 
 def _reach_owners(run: Run, ref: Ref, write: Write) -> None:

@@ -18,13 +18,15 @@ class Usage:
     """What one stretch of a program cost: filled when the stretch has ended.
 
     `peak_bytes` is the most memory of tensors that lived at once, beyond what lived before; `copies` and `copied_bytes`
-    go between host and device, in both directions; `waits` are those of the host for the device.
+    go between host and device, in both directions; `waits` are those of the host for the device; `staged_bytes` were
+    copied within the host on their way to the device, which only the simulated accelerator tells.
     """
 
     peak_bytes: int = 0
     copies: int = 0
     copied_bytes: int = 0
     waits: int = 0
+    staged_bytes: int = 0
 
 
 class Device(Protocol):
@@ -114,6 +116,8 @@ class Simulated:
                 usage.copies += 1
                 usage.copied_bytes += event.bytes
             usage.waits += event.kind == "SYNC"
+            if event.kind == "STAGE" or (event.kind == "PIN" and event.op == "pin_memory"):
+                usage.staged_bytes += event.bytes
 
     def host(self, tensor: torch.Tensor) -> torch.Tensor:
         from flake8_tensorcopy.verify import sim

@@ -14,7 +14,8 @@ A fixture is a file of `fixtures/TSCNNN/`: a docstring, `CLAIM = "<kind>"` with 
 - `transfers`: any result; what is printed belongs to it.
 
 `DEVICES = "host: <reason>"` says that the claim holds in host memory only, `"accelerator: <reason>"` that it does on
-devices only; without it the fixture runs on every device, with that device as torch's default.
+devices only, `"simulated: <reason>"` that a real device shows it only now and then; without it the fixture runs on
+every device, with that device as torch's default.
 
 The fixtures of `fixtures/tables/` belong to no rule.  They claim a `table`: their docstring shows it in Markdown, and a
 function `row_x` for each of its rows makes the tensors that are measured (see `tables`).
@@ -32,6 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CLAIMS = ("values", "raises", "storage", "trains", "gradients", "graph", "memory", "transfers", "table")
+_WHERE = ("host", "accelerator", "simulated")
 MARK_KINDS = ("expect", "expect-preview", "path", "todo", "todo-ok")
 _MARK = re.compile(r"#\s*(expect-preview|expect|path|todo-ok|todo):\s*(TSC\d{3}(?:\s*,\s*TSC\d{3})*)\b\s*([^#]*)")
 _LOOKS_LIKE_A_MARK = re.compile(r"#\s*(?:expect|path|todo)\b", re.IGNORECASE)
@@ -55,9 +57,9 @@ class Mark:
 class Fixture:
     """One fixture file: its text, its claim, its marks in source order, and its functions in source order.
 
-    `host_only` says why the claim holds in host memory only, `device_only` why it does not hold there; both are empty
-    where it holds on every device.  `refusal` is
-    a regular expression: what torch says when it raises or warns, for the claim that it does.
+    `host_only` says why the claim holds in host memory only, `device_only` why it does not hold there, `sim_only` why
+    a real device does not show it either; they are empty where it holds on every device.  `refusal` is a regular
+    expression: what torch says when it raises or warns, for the claim that it does.
     """
 
     path: Path
@@ -69,6 +71,7 @@ class Fixture:
     rows: tuple[str, ...] = ()
     host_only: str = ""
     device_only: str = ""
+    sim_only: str = ""
     refusal: str = ""
 
     @property
@@ -118,8 +121,8 @@ def load(path: Path) -> Fixture:
     if len(claims) != 1 or claims[0] not in CLAIMS:
         raise FixtureError(f"{path}: CLAIM must be given once, as one of {', '.join(CLAIMS)}")
     where, _, reason = devices[0].partition(":") if devices else ("", "", "")
-    if len(devices) > 1 or (devices and (where not in ("host", "accelerator") or not reason.strip())):
-        raise FixtureError(f'{path}: DEVICES must be given at most once, as "host: <reason>" or "accelerator: .."')
+    if len(devices) > 1 or (devices and (where not in _WHERE or not reason.strip())):
+        raise FixtureError(f'{path}: DEVICES must be given at most once, as "host: <reason>", or {_WHERE[1:]}')
     refusal = _texts(tree, "RAISES")
     if len(refusal) != (claims[0] == "raises") or not _is_pattern(refusal):
         raise FixtureError(f"{path}: RAISES must be a regular expression, given once where the claim is 'raises'")
@@ -132,8 +135,8 @@ def load(path: Path) -> Fixture:
     if not (rows if claims[0] == "table" else bad + good):
         raise FixtureError(f"{path}: there is no function to measure for the claim {claims[0]!r}")
     marks, reason = tuple(_marks(path, source)), reason.strip()
-    host_only, device_only = (reason if where == one else "" for one in ("host", "accelerator"))
-    return Fixture(path, source, claims[0], marks, bad, good, rows, host_only, device_only, "".join(refusal))
+    host, device, sim = (reason if where == one else "" for one in _WHERE)
+    return Fixture(path, source, claims[0], marks, bad, good, rows, host, device, sim, "".join(refusal))
 
 
 def _is_pattern(texts: list[str]) -> bool:

@@ -402,7 +402,7 @@ def _memory(trial: Trial, name: str, bad: bool) -> Verdict:
 
 
 def _transfers(trial: Trial, name: str, bad: bool) -> Verdict:
-    """More copies, bytes, waits or host tensors that serve only to be read than the pair has; the values are equal."""
+    """More copies, bytes, waits, staging or host tensors that serve only to be read than the pair; equal values."""
     cost = _transfer_cost(trial, name)
     other = trial.partner(name)
     if other:
@@ -413,7 +413,7 @@ def _transfers(trial: Trial, name: str, bad: bool) -> Verdict:
     equal = trial.like_its_pair(name)
     measured = (
         f"copies: {cost['copies']} of {cost['bytes']:,} bytes, waits: {cost['waits']}, "
-        f"host tensors made only to be read: {cost['idle']}"
+        f"host tensors made only to be read: {cost['idle']}, bytes staged or pinned on the way: {cost['staged']:,}"
     )
     return Verdict(equal and contrast, measured + _differs(equal), cost)
 
@@ -425,6 +425,7 @@ def _transfer_cost(trial: Trial, name: str) -> dict[str, int]:
     kept = trial.complete(name, watch)  # while it lives, a host copy that the program keeps lives too
     usage = kept.usage
     cost = {"copies": usage.copies, "bytes": usage.copied_bytes, "waits": usage.waits, "idle": watch.idle()}
+    cost["staged"] = usage.staged_bytes
     del kept
     return cost
 

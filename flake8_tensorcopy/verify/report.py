@@ -138,7 +138,8 @@ def figures(claim: str, side: Mapping[str, Any]) -> str:
         case "transfers":
             moved = f"{counted(found['copies'], 'copy')} of {counted(found['bytes'], 'byte')}"
             waits, idle = counted(found["waits"], "wait"), counted(found["idle"], "host tensor")
-            return f"{moved}, {waits}, {idle} only to be read"
+            staged = f", {counted(found['staged'], 'byte')} staged" if found.get("staged") else ""
+            return f"{moved}, {waits}, {idle} only to be read{staged}"
         case _:
             return ""
 

@@ -156,6 +156,8 @@ def _skipped(fixture: Fixture, device: str, torch: Torch) -> str:
         return fixture.host_only
     if fixture.device_only and not DEVICES[device].transfers:
         return fixture.device_only
+    if fixture.sim_only and device != "sim":
+        return fixture.sim_only
     if fixture.claim == "transfers" and not DEVICES[device].transfers:
         return "there is no device to copy to or from"
     return ""

@@ -116,7 +116,7 @@ def best_of_several(model: nn.Linear):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()  # moves: best
-        if loss.item() < lowest:
+        if loss.item() < lowest:  # fact: StepSync how=item
             lowest = loss.item()
             best = model.state_dict()
     # fact: StaleSnapshot reader=best module=model | change=optimizer.step()

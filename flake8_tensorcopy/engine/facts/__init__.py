@@ -70,6 +70,18 @@ from flake8_tensorcopy.engine.facts.sharing import (
 )
 from flake8_tensorcopy.engine.facts.snapshots import ModuleAlias, SharedOptimizerState, StaleSnapshot
 from flake8_tensorcopy.engine.facts.storages import KeptStorage, ReadOnlyWrite, UnlinkedArray
+from flake8_tensorcopy.engine.facts.transfers import (
+    CreatedThenMoved,
+    DatasetMove,
+    InvariantTransfer,
+    LegacyDevice,
+    OverwrittenSource,
+    PinnedMove,
+    RoundTrip,
+    StepSync,
+    UnwaitedRead,
+    WidenedMove,
+)
 from flake8_tensorcopy.engine.facts.updates import Exhausted, GradientWrite, LostUpdate, StaleGradient
 
 __all__ = [
@@ -80,6 +92,8 @@ __all__ = [
     "ClashingExpand",
     "CloneDetach",
     "CopiedGraph",
+    "CreatedThenMoved",
+    "DatasetMove",
     "DeadRebinding",
     "DroppedResult",
     "Exhausted",
@@ -97,10 +111,12 @@ __all__ = [
     "HandedOut",
     "HostScalar",
     "InferenceUse",
+    "InvariantTransfer",
     "JoinedWrite",
     "KeptStorage",
     "LeafRebound",
     "LeafWrite",
+    "LegacyDevice",
     "LostUpdate",
     "LostWrite",
     "MarkedNonLeaf",
@@ -114,6 +130,8 @@ __all__ = [
     "MutatedItem",
     "NegativeStrides",
     "OverlappingWrite",
+    "OverwrittenSource",
+    "PinnedMove",
     "PointerTest",
     "ReadOnlyWrite",
     "ReboundData",
@@ -125,6 +143,7 @@ __all__ = [
     "ReplacedParameter",
     "ReplicaState",
     "RewrappedParameter",
+    "RoundTrip",
     "SavedWrite",
     "ScrambledAxes",
     "SelfCopy",
@@ -135,11 +154,14 @@ __all__ = [
     "StaleGradient",
     "StaleRead",
     "StaleSnapshot",
+    "StepSync",
     "SteppedBefore",
     "TensorOfTensor",
     "TurnedView",
     "UnlinkedArray",
     "UnregisteredItems",
     "UntrainedPart",
+    "UnwaitedRead",
+    "WidenedMove",
     "WrappedTensor",
 ]

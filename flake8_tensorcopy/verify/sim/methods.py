@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
 from torch.overrides import handle_torch_function, has_torch_function_unary
+from torch.utils.data._utils import pin_memory
 
 from flake8_tensorcopy.verify.sim.events import Kind, SimulationError
 from flake8_tensorcopy.verify.sim.machine import DEVICE, Machine
@@ -141,7 +144,7 @@ def _patch_moves(machine: Machine, patches: Patches) -> None:
     def type_as_(self: Any, other: Any) -> Any:
         return type_as(self, other) if machine.bare else self.to(other.device, other.dtype)
 
-    def pin_memory(self: Any, device: Any = None) -> Any:
+    def pinned_copy(self: Any, device: Any = None) -> Any:
         if machine.bare:
             return pin(self)
         if machine.on_device(self):
@@ -151,17 +154,27 @@ def _patch_moves(machine: Machine, patches: Patches) -> None:
         with machine.raw():
             result = self.clone(memory_format=torch.contiguous_format)
         machine.memory.pin(storage_of(result))
-        machine.record(Kind.PIN, "pin_memory", result.nbytes, False, True)
+        machine.record(Kind.PIN, "DataLoader" if _for_a_loader() else "pin_memory", result.nbytes, False, True)
         return result
 
     moves: dict[str, Callable[..., Any]] = {"to": to_, "cuda": cuda_, "cpu": cpu_, "type_as": type_as_}
     for name, value in moves.items():
         patches.patch(tensor, name, overridable(value))
-    patches.patch(tensor, "pin_memory", overridable(pin_memory))
+    patches.patch(tensor, "pin_memory", overridable(pinned_copy))
 
     share, record_stream = tensor.share_memory_, tensor.record_stream
     patches.patch(tensor, "share_memory_", lambda self: self if machine.on_device(self) else share(self))
     patches.patch(tensor, "record_stream", lambda self, s: None if machine.on_device(self) else record_stream(self, s))
+
+
+def _for_a_loader() -> bool:
+    """Whether a DataLoader pins its batch."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == pin_memory.__file__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _patch_reads(machine: Machine, patches: Patches) -> None:

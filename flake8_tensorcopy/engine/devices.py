@@ -1,0 +1,86 @@
+"""What a run notes of devices: moves, copies in flight, and what its loops hold."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from flake8_tensorcopy.engine.facts import RoundTrip, WidenedMove
+from flake8_tensorcopy.engine.values import Obj, Place, Ref, Value
+
+
+class Move(NamedTuple):
+    """A call that may bring a tensor to another device."""
+
+    to: str  # the type of the device: cpu, cuda, mps ..; nothing where an expression names it
+    literal: bool  # the type is written out in the call
+    device: str  # the device as text
+    dtype: ast.expr | None  # a dtype that is asked for in the same call
+    non_blocking: bool | None  # None where it is not written as True or False
+
+
+class Flight(NamedTuple):
+    """A copy that was started and not waited for: to the host (`fetches`), or from pinned memory to a device."""
+
+    fetches: bool
+    obj: Obj | None  # the storage on the host, where it is not found by the call that made it
+    source: Ref | None  # what is read by a copy to a device
+    name: str
+
+
+Flights = dict[ast.AST, Flight | None]  # None: it has been waited for
+
+NO_FLIGHTS: Flights = {}
+
+
+class Sync(NamedTuple):
+    """What makes the host wait for the device: where, in which statement, how, of what."""
+
+    site: ast.expr
+    stmt: ast.stmt
+    how: str
+    text: str
+    obj: Obj | None
+
+
+class Looped(NamedTuple):
+    """A move in a loop: of what, and where that lay then."""
+
+    node: ast.Call
+    stmt: ast.stmt
+    ref: Ref
+    move: Move
+    place: str
+
+
+@dataclass(slots=True)
+class Devices:
+    """The notes of one run."""
+
+    moves: dict[ast.AST, Move | None] = field(default_factory=dict)
+    storing: int = 0  # what is used now is put into a list, tuple or dict
+    waits: bool = False  # the function may wait for the device
+    looped: dict[ast.Call, Looped] = field(default_factory=dict)  # moves in loops
+    operands: set[ast.AST] = field(default_factory=set)  # expressions that a tensor operation takes
+    syncs: dict[tuple[ast.expr, str, Obj | None], Sync] = field(default_factory=dict)
+    trains: dict[ast.AST, bool] = field(default_factory=dict)  # loops: do they hold `backward()` and `step()`?
+    trains_within: dict[ast.AST, bool] = field(default_factory=dict)  # does a loop in them?
+    changed: dict[ast.AST, tuple[set[str], set[str]]] = field(default_factory=dict)  # by loops
+    homes: dict[Obj, str] = field(default_factory=dict)  # where what operations made lies
+    widened: list[tuple[Place, int, WidenedMove]] = field(default_factory=list)  # wide copies under a name, moved
+    round_trips: list[tuple[tuple[Place, ...], int, RoundTrip]] = field(default_factory=list)
+    saved: set[str] = field(default_factory=set)  # where `torch.save` has put something, as text
+    strengths: dict[Obj, int] = field(default_factory=dict)  # evidence at the end of the function
+    losses: list[Obj] = field(default_factory=list)  # what others call `backward()` on
+    source: Value | None = None  # the first argument of the method call under way
+
+
+def joined(one: Flights, other: Flights) -> Flights:
+    """What is in flight where two paths meet: a copy that both know, if neither has waited for it."""
+    if one is other or not other:
+        return one
+    result = dict(other)
+    for node, flight in one.items():
+        result[node] = flight if node not in other or other[node] is not None else None
+    return result

@@ -1,0 +1,104 @@
+"""Copies between the host and a device: read or overwritten too early, made for nothing, made in the wrong place."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from flake8_tensorcopy.engine.facts.base import Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnwaitedRead(Fact):
+    """The host reads what an asynchronous copy may not have brought yet; `site` is the read."""
+
+    source: str
+    name: str
+    copy: ast.AST
+    how: str
+    into: bool  # by `copy_` into pinned memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OverwrittenSource(Fact):
+    """Pinned memory is written while an asynchronous copy may still read it; `site` is the write."""
+
+    source: str
+    op: str
+    how: str
+    copy: ast.AST
+    looped: bool  # in the next pass of a loop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PinnedMove(Fact):
+    """Pinned memory that serves nothing, or is missing: `site` is the DataLoader if it is in view, else the move."""
+
+    receiver: str
+    kind: str  # blocking, on_the_fly, loader
+    move: ast.AST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CreatedThenMoved(Fact):
+    """A new tensor is made on the host only to be moved; `site` is the move."""
+
+    factory: str
+    device: str
+    random: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RoundTrip(Fact):
+    """A tensor goes to the host, through NumPy, and back to a device unchanged by anything but torch."""
+
+    source: str
+    fetched: ast.AST
+    device: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InvariantTransfer(Fact):
+    """A loop moves the same tensor in each of its passes; `site` is the move."""
+
+    receiver: str
+    device: str
+    loop: ast.AST
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StepSync(Fact):
+    """The host waits for the device: in each step of a training loop, for each element, or for a message not shown."""
+
+    text: str
+    how: str  # item, number, print, test, mask, nonzero, synchronize, empty_cache; builtin, elements, debug
+    loop: ast.AST | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WidenedMove(Fact):
+    """A tensor of narrow elements on the host is cast to wider ones and then moved; `site` is the move."""
+
+    receiver: str
+    cast: ast.AST
+    narrow: str
+    wide: str
+    factor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DatasetMove(Fact):
+    """CUDA where batches are loaded; `site` is the move, or the DataLoader that pins what lies on the device."""
+
+    place: str  # __getitem__, __iter__, collate, pinned
+    text: str
+    moved: ast.AST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LegacyDevice(Fact):
+    """A tensor type that names CUDA, or a checkpoint loaded to the device that it was saved from."""
+
+    api: str
+    how: str  # constructor, type, load
