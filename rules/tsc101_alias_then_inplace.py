@@ -109,6 +109,8 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
 def _meant_to_keep(fact: StaleRead) -> bool:
     if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.stored_from == fact.writer:
         return False
+    if fact.handed:
+        return False  # said where the method returns it
     if fact.reader_origin in ("store", "item") and fact.writer_origin == "loop":
         return False  # a loop over the items writes them
     return fact.together or (

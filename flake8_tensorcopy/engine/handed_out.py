@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from flake8_tensorcopy.engine.classes import effects_on_self, holds_tensors, way_from
 from flake8_tensorcopy.engine.facts import Fact, HandedOut, StaleRead
@@ -245,7 +246,7 @@ def kept_results(run: Run) -> None:
             continue
         if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.reader_is_source:
             continue
-        del run.facts[mark]
+        run.facts[mark] = replace(fact, handed=True)
         method, node = got
         run.fact(
             HandedOut(

@@ -787,11 +787,13 @@ def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def _collects(value: ast.expr) -> bool:
     """Whether an expression makes a list, tuple or dict."""
+    while isinstance(value, ast.BinOp):  # as deep as it is long: no recursion down its left side
+        if not isinstance(value.right, ast.BinOp) and _collects(value.right):
+            return True
+        value = value.left
     match value:
         case ast.List() | ast.ListComp() | ast.Tuple() | ast.Dict() | ast.DictComp():
             return True
-        case ast.BinOp(left=left, right=right):
-            return _collects(left) or _collects(right)
         case ast.Call(func=ast.Name(id="list" | "tuple" | "dict" | "OrderedDict" | "defaultdict")):
             return True
     return False

@@ -47,6 +47,7 @@ class StaleRead(Fact):
     writer_used: bool  # the writer's name is used again after the write
     activation: bool  # the write is an activation working in place
     maybe_op: str  # of the ops between the two, the one that may or may not copy
+    handed: bool = False  # the reader is what a method returned, and the method is where the copy is missing
 
     @property
     def verb(self) -> str:
