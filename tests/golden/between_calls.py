@@ -178,7 +178,8 @@ class _Gauge:
 def difference_of_one_buffer(x: torch.Tensor):
     gauge = _Gauge()
     before = gauge.read()
-    gauge.raise_by(x.sum())  # moves: before  # fact: StaleRead reader=before writer=gauge.level op=+= link=alias | handed
+    gauge.raise_by(x.sum())  # moves: before
+    # fact: StaleRead reader=before writer=gauge.level op=+= link=alias | handed
     return gauge.read() - before
 
 
