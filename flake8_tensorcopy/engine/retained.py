@@ -183,6 +183,8 @@ def _root(node: ast.expr) -> str:
 
 def finish_retained(run: Run) -> None:
     """Of what was kept: values backpropagated in the same pass, in what is never backpropagated itself."""
+    if not run.backwards:
+        return
     recorded = {
         obj
         for call in run.trail.calls
