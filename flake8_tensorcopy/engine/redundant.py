@@ -42,13 +42,22 @@ def chained(run: Run, node: ast.Call, base: Value, name: str, args: Args) -> Non
     if name == "clone" and not args.nodes and not args.keywords:
         clone_of(run, node, base, inner)
     elif name == "contiguous" and not args.nodes and not args.keywords:
-        if _clone_of_what(run, base, inner) is not None:
+        if _clone_of_what(run, base, inner) is not None and not _in_order(base.refs[0].obj.copied):
             _report(run, node, receiver_of(inner), "contiguous", "contiguous", base.refs[0].obj, 2)
     elif name == "detach":
         _moved_then_detached(run, node, base, inner)
     elif name in MOVES:
         _moved_clone(run, node, base, name, args, inner)
         _cast_twice(run, node, base, name, args, inner)
+
+
+_JOINS = frozenset({"cat", "concat", "concatenate", "stack", "vstack", "hstack"})
+_KEEPS_ORDER = frozenset({"reshape", "view", "flatten", "unsqueeze", "ravel", "="})
+
+
+def _in_order(ref: Ref | None) -> bool:
+    """Whether a tensor is contiguous anyhow: joined of others, and no more than reshaped since."""
+    return ref is not None and ref.obj.made in _JOINS and all(link.op in _KEEPS_ORDER for link in ref.chain)
 
 
 def call_text(run: Run, node: ast.Call) -> str:

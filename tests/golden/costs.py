@@ -102,6 +102,11 @@ def clone_beside_contiguous(x: torch.Tensor):
     return one, two, x.clone(memory_format=torch.contiguous_format)
 
 
+def joined_and_so_contiguous(x: torch.Tensor, y: torch.Tensor):
+    both = torch.cat([x, y], dim=-1).reshape(-1)
+    return both.clone().contiguous()
+
+
 def clone_before_an_index(x: torch.Tensor):
     return x.clone()[x > 2], x.clone()[0]  # fact: RedundantClone receiver=x form=indexed op=[..]
 
