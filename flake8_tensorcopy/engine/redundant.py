@@ -56,8 +56,11 @@ _KEEPS_ORDER = frozenset({"reshape", "view", "flatten", "unsqueeze", "ravel", "=
 
 
 def _in_order(ref: Ref | None) -> bool:
-    """Whether a tensor is contiguous anyhow: joined of others, and no more than reshaped since."""
-    return ref is not None and ref.obj.made in _JOINS and all(link.op in _KEEPS_ORDER for link in ref.chain)
+    """Whether a tensor is contiguous anyhow: made or joined here, and no more than reshaped since."""
+    if ref is None or not all(link.op in _KEEPS_ORDER for link in ref.chain):
+        return False
+    op = ops.function(f"torch.{ref.obj.made}")
+    return ref.obj.made in _JOINS or (op is not None and op.factory and not op.overlaps)
 
 
 def call_text(run: Run, node: ast.Call) -> str:
