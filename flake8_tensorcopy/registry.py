@@ -38,7 +38,8 @@ def near_match(text: str, names: Iterable[str]) -> str:
     import difflib  # only a refusal needs it
 
     known = list(names)
-    near = difflib.get_close_matches(text, known, 9) or difflib.get_close_matches(text.upper(), known, 9)
+    most = len(known) or 1  # codes are alike: which is meant is decided below
+    near = difflib.get_close_matches(text, known, most) or difflib.get_close_matches(text.upper(), known, most)
 
     def likeness(name: str) -> tuple[float, int]:
         """An O may be a zero; of names that are equally near, the one with more letters in their places is meant."""

@@ -76,7 +76,7 @@ def test_a_rule_is_explained_by_its_name_too(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == by_code
 
 
-@pytest.mark.parametrize(("name", "hint"), [("TSC2O6", "; did you mean 'TSC206'?"), ("TSC999", ""), ("nothing", "")])
+@pytest.mark.parametrize(("name", "hint"), [("TSC1O1", "; did you mean 'TSC101'?"), ("TSC999", ""), ("nothing", "")])
 def test_an_unknown_rule_is_refused(name: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["explain", name]) == 2
     out, err = capsys.readouterr()

@@ -27,7 +27,7 @@ from flake8_tensorcopy.engine.facts import (
     StaleSnapshot,
 )
 from flake8_tensorcopy.engine.gradients import clear
-from flake8_tensorcopy.engine.graph import made_in_inference_mode, sink, written_from
+from flake8_tensorcopy.engine.graph import made_in_inference_mode, root_of, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.layouts import unpacked
@@ -318,7 +318,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         for ref in value.refs
         if ref.place is not None
         and ref.obj.owner != "fresh"
-        and _root(ref.obj).owner != "unknown"
+        and root_of(ref.obj).owner != "unknown"
         and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
         and any(link.kind == DETACH for link in ref.chain)
     ]
@@ -337,13 +337,6 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         temp.moved = True
     if temp is not None:
         _reach_parameter(run, target, base)
-
-
-def _root(obj: Obj) -> Obj:
-    """The object that all this belongs to."""
-    while obj.parent is not None:
-        obj = obj.parent
-    return obj
 
 
 def is_parameter(ref: Ref) -> bool:

@@ -47,18 +47,6 @@ def effects_on_self(module: Module, cls: Class, features: int = 0) -> list[Metho
     return found
 
 
-def rebinds_on_self(module: Module, cls: Class) -> dict[str, list[Function]]:
-    """The attributes that methods bind anew, as `.name`, and which methods do."""
-    found: dict[str, list[Function]] = {}
-    for method in methods_of(module, cls):
-        run = module.run_of(method) if not method.static else None
-        if run is not None:
-            for target, key in summary_of(run).rebinds:
-                if target.argument == 0 and not target.slots:
-                    found.setdefault(key, []).append(method)
-    return found
-
-
 def way_from(me: Obj, obj: Obj) -> tuple[str, ...]:
     """The slots that lead from an object to what it holds, as `(".cache", "[key]")`; empty where it does not hold it,
     or a module or another object lies between."""

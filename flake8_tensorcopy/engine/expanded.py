@@ -8,6 +8,7 @@ import re
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import ExpandedBytes, ExpandedParameter
 from flake8_tensorcopy.engine.layouts import layout_of
+from flake8_tensorcopy.engine.parts import keeps_dimension
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Link, Ref, Value
 
@@ -39,11 +40,7 @@ def _slices(link: Link) -> bool:
     node = link.inner or link.node
     index = node.slice if isinstance(node, ast.Subscript) else None
     items = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(isinstance(item, (ast.Slice, ast.Constant)) and _keeps(item) for item in items)
-
-
-def _keeps(item: ast.expr | None) -> bool:
-    return isinstance(item, ast.Slice) or (isinstance(item, ast.Constant) and item.value in (None, ...))
+    return all(isinstance(item, (ast.Slice, ast.Constant)) and keeps_dimension(item) for item in items)
 
 
 def parameter_over(run: Run, node: ast.Call, value: Value) -> None:

@@ -11,9 +11,10 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import MaterialisedExpand, RedundantRepeat
 from flake8_tensorcopy.engine.operations import on_graph
+from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.redundant import call_text
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.shapes import number, ones_of, sizes_of
+from flake8_tensorcopy.engine.shapes import ones_of, sizes_of
 from flake8_tensorcopy.engine.source import receiver_of
 from flake8_tensorcopy.engine.values import Ref, Value
 
@@ -42,7 +43,7 @@ def repeated(run: Run, node: ast.Call, base: Value, args: Args) -> None:
     counts = sizes_of(node.args)
     if not counts:
         return
-    ones = all(number(count) == 1 for count in counts)
+    ones = all(literal(count) == 1 for count in counts)
     evidence = run.evidence_of(ref, None)
     if len(counts) > 2 or isinstance(node.args[0], ast.Tuple):
         evidence = max(evidence, 2)  # an array takes one count, and an axis
@@ -54,7 +55,7 @@ def repeated(run: Run, node: ast.Call, base: Value, args: Args) -> None:
         known = ones_of(run, ref)
         more = 0 if known.count is None else len(counts) - known.count
         if using.elementwise is None or not all(
-            number(count) == 1 or place < more or known.has(place - more, len(counts) - more)
+            literal(count) == 1 or place < more or known.has(place - more, len(counts) - more)
             for place, count in enumerate(counts)
         ):
             return
@@ -123,12 +124,12 @@ def _report(run: Run, node: ast.AST, expand: ast.Call, ref: Ref, op: str, used: 
 def _merges(node: ast.Call, expand: ast.Call) -> bool:
     """Whether a reshape surely makes one dimension of an expanded one and its neighbour."""
     sizes, shape = sizes_of(expand.args), sizes_of(node.args)
-    wide = [place for place, size in enumerate(sizes) if number(size) not in (1, -1)]
+    wide = [place for place, size in enumerate(sizes) if literal(size) not in (1, -1)]
     if not wide or any(isinstance(size, ast.Starred) for size in (*sizes, *shape)):
         return False
-    if len(sizes) > 1 and (not shape or (len(shape) == 1 and number(shape[0]) == -1)):
+    if len(sizes) > 1 and (not shape or (len(shape) == 1 and literal(shape[0]) == -1)):
         return True
-    joined = number(shape[0]) == -1 or isinstance(shape[0], ast.BinOp) if shape else False
+    joined = literal(shape[0]) == -1 or isinstance(shape[0], ast.BinOp) if shape else False
     return len(shape) == len(sizes) - 1 and joined and wide[0] in (0, 1)
 
 

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine import axes
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.axes import ONE, Layout, Of, Size, number, product, symbol
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
+from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, SNAPSHOT, UNSURE, VIEW, Link, Obj, Ref, Shape, Value
@@ -155,16 +156,6 @@ def unpacked(run: Run, shape: Shape, count: int) -> list[Value]:
     if known is None:
         return [Value(kind="number")] * count
     return [Value(kind="number", const=axis.size if axis.sure else None) for axis in known.axes]
-
-
-def literal(node: ast.expr) -> int | None:
-    """An integer that is written out."""
-    match node:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-            return -value
-    return None
 
 
 def literals(nodes: list[ast.expr]) -> list[int] | None:

@@ -94,6 +94,21 @@ class Chosen(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
+def literal(node: ast.expr) -> int | None:
+    """An integer that is written out."""
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+    return None
+
+
+def keeps_dimension(item: ast.expr) -> bool:
+    """Whether an item of an index drops no dimension."""
+    return isinstance(item, ast.Slice) or (isinstance(item, ast.Constant) and item.value in (None, ...))
+
+
 def _range(item: str) -> Range | Chosen | None:
     """What an item of an index means, if it is written in numbers."""
     if _INTEGER.fullmatch(item):

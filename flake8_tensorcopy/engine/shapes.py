@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from flake8_tensorcopy.engine.parts import keeps_dimension, literal
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, Ref
@@ -59,7 +60,7 @@ def ones_of(run: Run, ref: Ref) -> Ones:
     for link in chain:
         node = link.node
         if link.op == "unsqueeze" and isinstance(node, ast.Call):
-            position = number(node.args[-1]) if node.args else None
+            position = literal(node.args[-1]) if node.args else None
             if position is None:
                 ones = Ones()
             else:
@@ -83,7 +84,7 @@ def _made(node: ast.AST | None) -> Ones:
         sizes = sizes_of(node.args[:1] if name == "full" else node.args)
         if sizes and not any(isinstance(size, ast.Starred) for size in sizes):
             ones.count = len(sizes)
-            ones.front = {place for place, size in enumerate(sizes) if number(size) == 1}
+            ones.front = {place for place, size in enumerate(sizes) if literal(size) == 1}
     elif name in _REDUCTIONS and any(
         one.arg == "keepdim" and isinstance(one.value, ast.Constant) and one.value.value is True
         for one in node.keywords
@@ -93,7 +94,7 @@ def _made(node: ast.AST | None) -> Ones:
         positional = node.args[1:] if on_torch or name == "norm" else node.args
         given = given if given is not None else positional[0] if positional else None
         for item in given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given] if given is not None else []:
-            place = number(item)
+            place = literal(item)
             if place is not None:
                 (ones.front if place >= 0 else ones.back).add(place)
     return ones
@@ -103,7 +104,7 @@ def _index(ones: Ones, index: ast.expr) -> None:
     """`x[:, None]`, `x[..., None]`: what is before the dots counts from the front, what is after them from the back."""
     items = index.elts if isinstance(index, ast.Tuple) else [index]
     dots = [isinstance(item, ast.Constant) and item.value is ... for item in items]
-    if dots.count(True) > 1 or not all(map(_keeps, items)) or len(items) > MAX_DIMS:
+    if dots.count(True) > 1 or not all(map(keeps_dimension, items)) or len(items) > MAX_DIMS:
         ones.front, ones.back, ones.count = set(), set(), None
         return
     ahead = items[: dots.index(True)] if True in dots else items
@@ -116,23 +117,8 @@ def _index(ones: Ones, index: ast.expr) -> None:
             ones.insert(-1 - place)
 
 
-def _keeps(item: ast.expr) -> bool:
-    """An item of an index that drops no dimension."""
-    return isinstance(item, ast.Slice) or (isinstance(item, ast.Constant) and item.value in (None, ...))
-
-
 def sizes_of(args: list[ast.expr]) -> list[ast.expr]:
     """Sizes as separate arguments, or as one tuple or list."""
     if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
         return args[0].elts
     return args
-
-
-def number(node: ast.expr) -> int | None:
-    """The value of an integer literal, negative ones too."""
-    match node:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-            return -value
-    return None

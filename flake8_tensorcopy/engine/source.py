@@ -216,7 +216,7 @@ def survey(tree: ast.Module) -> Survey:
     for one in result.all:
         if not copies.isdisjoint(one.calls):
             one.features |= MODULE_ALIAS
-    _spread_writes(result.all)
+    _spread_features(result.all)
     return result
 
 
@@ -226,43 +226,47 @@ def _mentions(decorator: ast.expr, name: str) -> bool:
     return name == (target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", ""))
 
 
-def _spread_writes(functions: list[Function]) -> None:
+# What a function has from those it calls; what changes in place also from the constructor of a base.
+_WRITES = WRITE | INPLACE_MODULE
+_HANDED_ON = (
+    _WRITES
+    | STRIDES
+    | HOOK
+    | REPEAT
+    | STORAGE
+    | INFERENCE
+    | BACKWARD
+    | UNWRAP
+    | LEAF
+    | PLACED
+    | WRAP
+    | DEEPCOPY
+    | ASYNC
+)
+
+
+def _spread_features(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write, or give a flipped array: its caller is run too."""
     expanding = {function.name for function in functions if function.features & EXPAND}
     for function in functions:
         if "Parameter" in function.calls and not expanding.isdisjoint(function.calls):
             function.features |= EXPAND
     for _ in range(4):
+        given: dict[str, int] = {}
+        for function in functions:
+            features = function.features & _HANDED_ON
+            if function.name == "__init__":
+                if function.cls is not None and features & WRAP:
+                    given[function.cls.name] = given.get(function.cls.name, 0) | WRAP
+                features &= _WRITES  # `super().__init__()` hands nothing else on
+            if features:
+                given[function.name] = given.get(function.name, 0) | features
         changed = False
-        for feature in (
-            WRITE,
-            INPLACE_MODULE,
-            STRIDES,
-            HOOK,
-            REPEAT,
-            STORAGE,
-            INFERENCE,
-            BACKWARD,
-            UNWRAP,
-            LEAF,
-            PLACED,
-            WRAP,
-            DEEPCOPY,
-            ASYNC,
-        ):
-            writers = {function.name for function in functions if function.features & feature}
-            if feature not in (WRITE, INPLACE_MODULE):
-                writers.discard("__init__")  # `super().__init__()` hands nothing on
-            if feature == WRAP:
-                writers |= {
-                    one.cls.name
-                    for one in functions
-                    if one.cls is not None and one.name == "__init__" and one.features & WRAP
-                }
-            for function in functions:
-                if not function.features & feature and not writers.isdisjoint(function.calls):
-                    function.features |= feature
-                    changed = True
+        for function in functions:
+            before = function.features
+            for name in given.keys() & function.calls:
+                function.features |= given[name]
+            changed = changed or function.features != before
         if not changed:
             break
     writers = {one.name for one in functions if one.features & WRITE and one.name[:2] != "__"}

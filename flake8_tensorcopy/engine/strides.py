@@ -8,6 +8,7 @@ import re
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import ByteStrides, NegativeStrides
+from flake8_tensorcopy.engine.parts import keeps_dimension
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import ALIAS, NUMPY, VIEW, Obj, Ref, Value
 
@@ -123,7 +124,7 @@ def _backwards(run: Run, ref: Ref) -> tuple[ast.AST, str, bool] | None:
             if step is not None:
                 found = None if found is not None else (node, f"[{run.text(index)}]")
                 proven = proven or isinstance(index, ast.Tuple)
-            elif not all(isinstance(item, (ast.Slice, ast.Constant)) and _keeps(item) for item in items):
+            elif not all(isinstance(item, (ast.Slice, ast.Constant)) and keeps_dimension(item) for item in items):
                 found = None
         elif link.kind not in (ALIAS, VIEW, NUMPY) or link.op in ("ascontiguousarray", "reshape", "ravel", "copy"):
             found = None
@@ -148,7 +149,3 @@ def _flipped(run: Run, obj: Obj) -> tuple[ast.AST, str] | None:
 
 def _negative(item: ast.expr) -> bool:
     return isinstance(item, ast.Slice) and isinstance(item.step, ast.UnaryOp) and isinstance(item.step.op, ast.USub)
-
-
-def _keeps(item: ast.expr) -> bool:
-    return isinstance(item, ast.Slice) or (isinstance(item, ast.Constant) and item.value in (None, ...))

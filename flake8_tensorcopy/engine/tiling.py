@@ -8,7 +8,8 @@ from typing import NamedTuple
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.axes import ONE, Of, Size
 from flake8_tensorcopy.engine.facts import MixedRepeats
-from flake8_tensorcopy.engine.layouts import literal, literals, size_of
+from flake8_tensorcopy.engine.layouts import literals, size_of
+from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import Obj, Ref
 
