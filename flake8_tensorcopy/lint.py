@@ -21,7 +21,7 @@ def lint(tree: ast.Module, lines: Sequence[str], options: Options) -> list[Findi
         return []
     rules = [rule for rule in registry.rules().values() if options.preview or not rule.preview]
     analysis = analyse(tree, frozenset(kind for rule in rules for kind in rule.kinds), options.train_calls)
-    found = list(_decide(analysis, lines, rules)) if analysis.regions else []
+    found = list(_decide(analysis, tree, lines, rules)) if analysis.regions else []
     if analysis.problem is not None:
         found.append(not_analysed(analysis.problem))
     first: dict[tuple[Span, str], Finding] = {}
@@ -31,14 +31,14 @@ def lint(tree: ast.Module, lines: Sequence[str], options: Options) -> list[Findi
     return list(first.values())
 
 
-def _decide(analysis: Analysis, lines: Sequence[str], rules: Collection[Rule]) -> Iterator[Finding]:
+def _decide(analysis: Analysis, tree: ast.Module, lines: Sequence[str], rules: Collection[Rule]) -> Iterator[Finding]:
     """What the rules make of the facts; a TSC000 for each part of the file that is beyond LibCST."""
     # Importing LibCST costs more than linting most files: only where there is something to decide.
     from libcst import ParserSyntaxError
 
     from flake8_tensorcopy.engine.region import Region
 
-    region = Region(lines, analysis.units)
+    region = Region(lines, analysis.units, tree)
     for part in analysis.regions:
         try:
             for rule in rules:

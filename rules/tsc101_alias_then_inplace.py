@@ -37,7 +37,8 @@ def collate(input_ids: torch.Tensor, pad: int) -> dict[str, torch.Tensor]:
 
 ## Fix
 
-None yet: write `.clone()` where the second name is bound, or compute the new value out of place (`b = b + 1`).
+`.clone()` where the second name is bound. Unsafe: it takes memory, and other names that followed the tensor do so no
+more. Where a copy is too dear, compute the new value out of place (`b = b + 1`).
 
 ## Limits
 
@@ -61,10 +62,11 @@ accumulator that begins as an element of an argument (`average = weights[0]`).
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import AccumulatedItem, JoinedWrite, StaleRead
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {same}, and `{fact.reader}` is read "
                     f"on line {region.line(fact.read)}"
                 )
-                yield Finding(where, "TSC101", message, fact.steps(region))
+                yield Finding(where, "TSC101", message, fact.steps(region), fix=_clone(fact.source, region))
             case StaleRead(link="alias", certain=False, together=True, activation=False) if (
                 fact.evidence >= 2 and fact.reader_origin in ("name", "argument")
             ):
@@ -91,7 +93,8 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` where both are one "
                     f"tensor{fact.cause(region)}, and `{fact.reader}` is read on line {region.line(fact.read)}"
                 )
-                yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
+                fix = _clone(fact.source, region)
+                yield Finding(where, "TSC101", message, fact.steps(region), preview=True, fix=fix)
             case JoinedWrite() if fact.evidence >= 1:
                 message = (
                     f"`{fact.op}` on `{fact.writer}` also changes `{fact.kept}` on the branch where both are one "
@@ -104,6 +107,11 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
                     f"`{fact.collection}` since line {region.line(fact.bound or fact.site)}, not a copy"
                 )
                 yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
+
+
+def _clone(shared: ast.AST | None, region: Region) -> Fix | None:
+    """Where the second name is bound."""
+    return region.edit.fix("Bind a clone", region.edit.method(shared, ".clone()"), safe=False)
 
 
 def _meant_to_keep(fact: StaleRead) -> bool:

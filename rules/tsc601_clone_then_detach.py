@@ -39,7 +39,7 @@ class FeatureBank:
 
 ## Fix
 
-None yet: swap the two calls.
+The two calls change places. Safe.
 
 ## Limits
 
@@ -72,7 +72,13 @@ def check(facts: list[CloneDetach], region: Region) -> Iterator[Finding]:
             f"`clone()` of `{fact.receiver}` records a graph node that `detach()` drops at once: `detach().clone()` "
             "gives the same tensor without it"
         )
-        yield Finding(region.span(fact.site), "TSC601", message)
+        edit = region.edit
+        if fact.argument is None:
+            change = edit.swap(fact.site)
+        else:
+            change = edit.join(edit.method(fact.argument, ".detach()"), edit.drop_call(fact.site))
+        fix = edit.fix("Detach first, then clone", change, safe=True)
+        yield Finding(region.span(fact.site), "TSC601", message, fix=fix)
 
 
 RULE = Rule(

@@ -229,8 +229,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def findings_of(text: str) -> tuple[int, Region]:
     """How many findings there are, and the region after all rules have decided on it."""
-    analysis = analyse(ast.parse(text), ALL)
-    region = Region(text.splitlines(keepends=True), analysis.units)
+    tree = ast.parse(text)
+    analysis = analyse(tree, ALL)
+    region = Region(text.splitlines(keepends=True), analysis.units, tree)
     count = 0
     for part in analysis.regions:
         for rule in registry.rules().values():
@@ -277,8 +278,9 @@ def test_of_the_modules_own_statements_only_the_one_is_parsed(parsed: list[str])
 
 def test_places_alone_parse_nothing(parsed: list[str]) -> None:
     text = functions(STALE.format(name="stale"))
-    analysis = analyse(ast.parse(text), ALL)
-    region = Region(text.splitlines(keepends=True), analysis.units)
+    tree = ast.parse(text)
+    analysis = analyse(tree, ALL)
+    region = Region(text.splitlines(keepends=True), analysis.units, tree)
     (fact,) = analysis.regions[0].facts
     assert region.span(fact.site).line == region.line(fact.site) == 6
     assert region.step(fact.site, "here").span == region.span(fact.site)

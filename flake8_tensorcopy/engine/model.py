@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -29,8 +29,29 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """A stretch of source and the text that replaces it, lines ended by a line feed; an empty span is an insertion."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A repair: what it does, in the imperative, and the edits that do it, which belong together.
+
+    `safe`: under torch the fixed program gives the intended value and the same gradients, and only the flagged value
+    or cost changes.  A repair that is not safe also changes a device, a dtype, memory, or what other names hold.
+    """
+
+    title: str
+    edits: tuple[Edit, ...]
+    safe: bool
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One report: where, what, and the chain that leads there.
+    """One report: where, what, the chain that leads there, and the repair where there is one.
 
     `preview` marks a finding that is only shown with the preview switch, whatever the rule's own status is.
     """
@@ -40,6 +61,7 @@ class Finding:
     message: str
     path: tuple[Step, ...] = ()
     preview: bool = False
+    fix: Fix | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

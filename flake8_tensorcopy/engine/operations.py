@@ -543,14 +543,16 @@ def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> No
     inner = func.value
     match inner:
         case ast.Call(func=ast.Attribute(value=receiver, attr="clone")) if ref.obj.made == "clone" and not ref.chain:
+            argument = None
             if is_imported(run, inner.func) == "torch.clone":
                 if not inner.args:
                     return
-                receiver = inner.args[0]
+                argument = receiver = inner.args[0]
             source = ref.obj.copied
             graph = None if source is None else on_graph(source)
             run.cloned_and_detached(inner)
-            run.fact(CloneDetach(site=node, receiver=run.short(receiver), graph=graph, recording=run.now.grad))
+            name = run.short(receiver)
+            run.fact(CloneDetach(site=node, receiver=name, argument=argument, graph=graph, recording=run.now.grad))
 
 
 def on_graph(ref: Ref) -> bool | None:

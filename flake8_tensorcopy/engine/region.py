@@ -9,12 +9,17 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import libcst as cst
 from libcst.metadata.position_provider import PositionProvider
 from libcst.metadata.wrapper import MetadataWrapper
 
 from flake8_tensorcopy.engine.model import Span, Step
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Editor
 
 MAX_CODE = 60
 
@@ -32,20 +37,31 @@ class Unit:
         wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
         self.module = wrapper.module
         self.nodes: dict[tuple[int, int, int, int], list[cst.CSTNode]] = {}
+        self.places: dict[cst.CSTNode, tuple[int, int, int, int]] = {}
         move = first - 1 - self.shift
         for node, range_ in wrapper.resolve(PositionProvider).items():
             start, end = range_.start, range_.end
-            self.nodes.setdefault((start.line + move, start.column, end.line + move, end.column), []).append(node)
+            place = (start.line + move, start.column, end.line + move, end.column)
+            self.places[node] = place
+            self.nodes.setdefault(place, []).append(node)
 
 
 class Region:
     """What rules decide on."""
 
-    def __init__(self, lines: Sequence[str], units: Sequence[tuple[int, int]]) -> None:
-        self._lines = lines
+    def __init__(self, lines: Sequence[str], units: Sequence[tuple[int, int]], tree: ast.Module) -> None:
+        self.lines = lines
+        self.tree = tree
         self._units = sorted(units)
         self._starts = [first for first, _ in self._units]
         self._parsed: dict[tuple[int, int], Unit] = {}
+
+    @cached_property
+    def edit(self) -> Editor:
+        """What the repairs of rules are made with."""
+        from flake8_tensorcopy.engine.edits import Editor
+
+        return Editor(self)
 
     @property
     def parsed(self) -> int:
@@ -65,7 +81,7 @@ class Region:
         )
 
     def _column(self, line: int, utf8: int) -> int:
-        text = self._lines[line - 1]
+        text = self.lines[line - 1]
         return utf8 if text.isascii() else len(text.encode()[:utf8].decode(errors="replace"))
 
     def line(self, node: ast.AST) -> int:
@@ -96,6 +112,13 @@ class Region:
         text = " ".join(text.split("#", 1)[0].split()) if "\n" in text else text.strip()
         return text if len(text) <= MAX_CODE else text[: MAX_CODE - 3] + "..."
 
+    def place(self, node: cst.CSTNode) -> Span:
+        """Where a LibCST node that `node` gave, or a part of one, stands."""
+        for unit in self._parsed.values():
+            if (place := unit.places.get(node)) is not None:
+                return Span(*place)
+        raise KeyError(node)
+
     def step(self, site: ast.AST, text: str) -> Step:
         return Step(self.span(site), text)
 
@@ -112,5 +135,5 @@ class Region:
         key = (first, last)
         unit = self._parsed.get(key)
         if unit is None:
-            unit = self._parsed[key] = Unit(self._lines, first, last)
+            unit = self._parsed[key] = Unit(self.lines, first, last)
         return unit

@@ -59,7 +59,8 @@ class Fixture:
 
     `host_only` says why the claim holds in host memory only, `device_only` why it does not hold there, `sim_only` why
     a real device does not show it either; they are empty where it holds on every device.  `refusal` is a regular
-    expression: what torch says when it raises or warns, for the claim that it does.
+    expression: what torch says when it raises or warns, for the claim that it does.  `fixed` names the functions that
+    had the bug before the linter repaired the text (see `proofs`); no file on disk has any.
     """
 
     path: Path
@@ -69,6 +70,7 @@ class Fixture:
     bad: tuple[str, ...]
     good: tuple[str, ...]
     rows: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     host_only: str = ""
     device_only: str = ""
     sim_only: str = ""
@@ -91,8 +93,8 @@ class Fixture:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The names of the functions to measure, those with the bug first."""
-        return self.rows if self.claim == "table" else self.bad + self.good
+        """The names of the functions to measure, those with the bug first; of a repaired text the repaired ones."""
+        return self.rows or self.fixed or self.bad + self.good
 
     def lines(self, *kinds: str, code: str | None = None) -> list[tuple[int, str]]:
         """The sorted (line, code) of the marks of these kinds, of one code if it is given."""
@@ -136,7 +138,7 @@ def load(path: Path) -> Fixture:
         raise FixtureError(f"{path}: there is no function to measure for the claim {claims[0]!r}")
     marks, reason = tuple(_marks(path, source)), reason.strip()
     host, device, sim = (reason if where == one else "" for one in _WHERE)
-    return Fixture(path, source, claims[0], marks, bad, good, rows, host, device, sim, "".join(refusal))
+    return Fixture(path, source, claims[0], marks, bad, good, rows, (), host, device, sim, "".join(refusal))
 
 
 def _is_pattern(texts: list[str]) -> bool:

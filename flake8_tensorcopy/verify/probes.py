@@ -109,7 +109,13 @@ class Trial:
     def partner(self, name: str) -> str:
         """The function to measure against; empty if the fixture has none."""
         other = pair(name)
-        return other if other in self.fixture.functions else ""
+        return other if other in self.fixture.bad + self.fixture.good else ""
+
+    def contrasts(self, name: str, cost: dict[str, int], against: dict[str, int]) -> bool:
+        """Is the cost of a function on its side of that of its pair?  A repaired one is no dearer than the good one."""
+        if name in self.fixture.fixed:
+            return all(cost[key] <= against[key] for key in cost)
+        return _dearer(cost, against) if name in self.fixture.bad else _dearer(against, cost)
 
     def like_its_pair(self, name: str) -> bool:
         """Do a function and its pair print and return the same?"""
@@ -368,7 +374,7 @@ def _graph(trial: Trial, name: str, bad: bool) -> Verdict:
     against, _ = _graph_cost(trial, other) if other else ({"nodes": 0, "saved": 0}, "")
     equal = trial.like_its_pair(name)
     if other:
-        contrast = _dearer(cost, against) if bad else _dearer(against, cost)
+        contrast = trial.contrasts(name, cost, against)
     else:
         contrast = _dearer(cost, against) is bad
     return Verdict(equal and contrast, measured + _differs(equal), cost)
@@ -396,7 +402,7 @@ def _memory(trial: Trial, name: str, bad: bool) -> Verdict:
     if other := trial.partner(name):
         against = trial.complete(other).usage.peak_bytes
         measured += f", {against:,} in {other}"
-        contrast = peak > against if bad else peak < against
+        contrast = trial.contrasts(name, {"peak_bytes": peak}, {"peak_bytes": against})
     equal = trial.like_its_pair(name)
     return Verdict(equal and contrast, measured + _differs(equal), {"peak_bytes": peak})
 
@@ -407,7 +413,7 @@ def _transfers(trial: Trial, name: str, bad: bool) -> Verdict:
     other = trial.partner(name)
     if other:
         against = _transfer_cost(trial, other)
-        contrast = _dearer(cost, against) if bad else _dearer(against, cost)
+        contrast = trial.contrasts(name, cost, against)
     else:
         contrast = (cost["idle"] > 0) is bad
     equal = trial.like_its_pair(name)

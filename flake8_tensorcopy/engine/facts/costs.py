@@ -24,6 +24,7 @@ class CloneDetach(Fact):
     """`x.clone().detach()`: `site` is the detach call."""
 
     receiver: str
+    argument: ast.expr | None  # of `torch.clone(x)`; None for the method
     graph: bool | None  # the receiver is on the graph: known, known not to be, unknown
     recording: bool | None  # grad mode
 
