@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -36,9 +37,10 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.C
     for name in ("NO_COLOR", "FORCE_COLOR", DEBUG):
         monkeypatch.delenv(name, raising=False)
 
-    def run(*arguments: str) -> Ran:
+    def run(*arguments: str, stdin: bytes = b"") -> Ran:
         if not arguments or arguments[0].startswith("-") or not arguments[0].isalpha():
             arguments = ("check", "--output-format=concise", *arguments)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         try:
             status = cli.main(arguments)
         except SystemExit as left:
@@ -178,14 +180,14 @@ def test_what_is_not_understood_gets_one_sentence_and_2(
     assert err.startswith(message) and err.count("\n") == 1
 
 
-def test_standard_input_has_a_name(tmp_path: Path) -> None:
+def test_standard_input_has_a_name(check: Run, tmp_path: Path) -> None:
     ran = run_tensorcopy("check", "--output-format=concise", "-", cwd=tmp_path, stdin=ALIAS.encode())
     assert ran.places == [("stdin", 6, 5, "TSC101")]
-    named = ("check", "--output-format=concise", "-", "--stdin-filename=lib/a.py")
-    ran = run_tensorcopy(*named, cwd=tmp_path, stdin=ALIAS.encode())
-    assert (ran.places, ran.exit, ran.err) == ([("lib/a.py", 6, 5, "TSC101")], 1, "")
+    write(tmp_path, other=DETACH)
+    ran = check("-", "other.py", "--stdin-filename=lib/a.py", stdin=ALIAS.encode())
+    assert (ran.places, ran.exit, ran.err) == ([("lib/a.py", 6, 5, "TSC101"), ("other.py", 5, 12, "TSC601")], 1, "")
     for option in ("--per-file-ignores=lib/*:TSC1", "--extend-exclude=a.py"):
-        assert run_tensorcopy(*named, option, cwd=tmp_path, stdin=ALIAS.encode()) == Ran(b"", "", 0)
+        assert check("-", "--stdin-filename=lib/a.py", option, stdin=ALIAS.encode()) == Ran(b"", "", 0)
 
 
 def test_a_failure_inside_is_told_of_its_file_only(check: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
