@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from flake8_tensorcopy.engine import Rule
-from flake8_tensorcopy.report import objects, text
+from flake8_tensorcopy.report import ci, objects, sarif, text
 from flake8_tensorcopy.report.fingerprints import fingerprints
 from flake8_tensorcopy.report.model import FileReport, Report
 
@@ -18,6 +18,10 @@ __all__ = ["FORMATS", "FileReport", "fingerprints", "render"]
 _PLAIN: dict[str, Callable[[Report], str]] = {
     "concise": text.concise,
     "json": objects.render,
+    "sarif": sarif.render,
+    "github": ci.github,
+    "gitlab": ci.gitlab,
+    "rdjson": ci.rdjson,
 }
 FORMATS: tuple[str, ...] = ("text", *_PLAIN)
 
@@ -34,7 +38,7 @@ def render(
     """The findings in one of FORMATS.
 
     `rules` are all that there are, by code; `page` gives the page of one in Markdown.  `color` and `width`, the number
-    of columns that a line of source may take, are for the format "text" alone.  Raises KeyError for another format.
+    of columns that a row with source may take, are for the format "text" alone.  Raises KeyError for another format.
     """
     report = Report(files, rules, page)
     if format == "text":

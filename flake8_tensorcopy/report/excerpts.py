@@ -37,10 +37,10 @@ class Mark:
         return self.span.line < self.span.end_line
 
 
-def excerpt(file: FileReport, finding: Finding, limit: int) -> list[Row]:
-    """The rows of the excerpt, which show at most `limit` cells of a line; none where there is nothing to show."""
+def excerpt(file: FileReport, finding: Finding, width: int) -> list[Row]:
+    """The rows of the excerpt, whose lines of source end before column `width`; none where there is nothing to show."""
     marks = _marks(file, finding)
-    return _Drawing(file, marks, limit).rows() if marks else []
+    return _Drawing(file, marks, width).rows() if marks else []
 
 
 def _marks(file: FileReport, finding: Finding) -> list[Mark]:
@@ -75,12 +75,12 @@ def _within(file: FileReport, span: Span) -> Span:
 class _Drawing:
     """What is drawn for the marks of one finding."""
 
-    def __init__(self, file: FileReport, marks: Sequence[Mark], limit: int) -> None:
+    def __init__(self, file: FileReport, marks: Sequence[Mark], width: int) -> None:
         self._file = file
         self._marks = marks
         self._lanes = _lanes(mark for mark in marks if mark.long)
-        self._limit = max(limit - 2 * self._breadth, 1)
         self._margin = len(str(max(mark.span.end_line for mark in marks)))
+        self._limit = max(width - self._margin - len(" | ") - 2 * self._breadth, 1)
         self._open: set[Mark] = set()  # the spans over lines that have begun
 
     @property

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from flake8_tensorcopy.engine import Finding, Rule, Span
+
+TOOL = "flake8-tensorcopy"  # the name that reports give to what made them
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,11 @@ def is_preview(finding: Finding, rules: Mapping[str, Rule]) -> bool:
     return finding.preview or (rule is not None and rule.preview)
 
 
-def failed(finding: Finding) -> bool:
-    """It says that a file was not looked at, and so more than that one line deserves a look."""
-    return finding.code in UNRULED
+def level(code: str) -> Literal["error", "warning", "note"]:
+    """How grave a finding is: an error where a file was not looked at, a note where the program only costs too much."""
+    if code in ("E902", "E999"):
+        return "error"
+    return "note" if code.startswith("TSC6") else "warning"
 
 
 def whole_file(finding: Finding) -> bool:

@@ -9,7 +9,7 @@ from flake8_tensorcopy.report.cells import visible
 from flake8_tensorcopy.report.excerpts import Row, excerpt
 from flake8_tensorcopy.report.model import FileReport, Report
 
-WIDTH = 120  # of a line of source, where no terminal tells
+WIDTH = 130  # of a row with source, where no terminal tells
 
 # Select graphic rendition, as terminals understand it.
 STYLES = {"path": "1", "code": "1;31", "main": "1;31", "step": "36", "fix": "1;36", "frame": "34", "help": "1"}
