@@ -9,12 +9,12 @@ from __future__ import annotations
 
 def to_utf8(line: str, column: int) -> int:
     """How many bytes of UTF-8 stand before a code point."""
-    return column if line.isascii() else len(_encoded(line[:column]))
+    return column if line.isascii() else len(line[:column].encode(errors="replace"))
 
 
 def from_utf8(line: str, offset: int) -> int:
     """The code point that begins at a byte of UTF-8, or that holds it."""
-    return offset if line.isascii() else len(_encoded(line)[:offset].decode(errors="ignore"))
+    return offset if line.isascii() else len(line.encode(errors="replace")[:offset].decode(errors="ignore"))
 
 
 def to_utf16(line: str, column: int) -> int:
@@ -26,9 +26,4 @@ def from_utf16(line: str, offset: int) -> int:
     """The code point that begins at a code unit of UTF-16, or that holds it."""
     if line.isascii():
         return offset
-    units = line.encode("utf-16-le", "surrogatepass")[: 2 * offset]
-    return len(units.decode("utf-16-le", "ignore"))
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")
+    return len(line.encode("utf-16-le", "replace")[: 2 * offset].decode("utf-16-le", "ignore"))

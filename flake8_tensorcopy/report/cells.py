@@ -79,17 +79,17 @@ class Line:
         kept: list[tuple[int, int]] = []  # in cells
         for start, end in sorted(spots) or [(0, 0)]:
             first, last = self._start(start), self._start(end)
-            low, high = first - share // 4, min(last, first + share // 2) + share // 4
+            low, high = max(first - share // 4, 0), min(min(last, first + share // 2) + share // 4, total)
             if kept and low <= kept[-1][1] + len(GAP):
                 kept[-1] = (kept[-1][0], max(high, kept[-1][1]))
             else:
                 kept.append((low, high))
-        # What is left of the room shows more before, then more after.
+        # What is left of the room shows more on both sides, or on the one that has more.
         low, high = kept[0][0], kept[-1][1]
-        used = sum(end - start for start, end in kept)
-        wider = max(min(low, room - used), 0)
-        kept[0] = (low - wider, kept[0][1])
-        kept[-1] = (kept[-1][0], high + max(room - used - wider, 0))
+        spare = max(room - sum(end - start for start, end in kept), 0)
+        before = min(low, spare - min(spare // 2, total - high))
+        kept[0] = (low - before, kept[0][1])
+        kept[-1] = (kept[-1][0], high + spare - before)
         self._kept = [
             (
                 0 if start <= len(GAP) else self._column(start),
