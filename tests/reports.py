@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Iterable
+from functools import cache
 from textwrap import dedent
 
 from flake8_tensorcopy import explain, registry
@@ -68,10 +68,13 @@ def shown(format: str, *files: FileReport, color: bool = False, width: int | Non
     return render(format, files, registry.rules(), explain.page, color=color, width=width)
 
 
-def every_fixture() -> Iterable[FileReport]:
+@cache
+def every_fixture() -> tuple[FileReport, ...]:
     """The fixtures with all that is found in them."""
+    files = []
     for path in sorted(registry.shipped("fixtures").glob("TSC*/*.py")):
         text = path.read_text(encoding="utf-8")
         lines = io.StringIO(text).readlines()
         if findings := lint(ast.parse(text), lines, Options(preview=True)):
-            yield FileReport(f"fixtures/{path.parent.name}/{path.name}", lines, findings)
+            files.append(FileReport(f"fixtures/{path.parent.name}/{path.name}", lines, findings))
+    return tuple(files)

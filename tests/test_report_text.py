@@ -29,8 +29,8 @@ def drawn(text: str) -> str:
 
 def test_a_chain() -> None:
     assert shown("text", linted(ALIAS)) == drawn("""
-        a.py:6:5: TSC101 [* unsafe] in-place `+=` on `images` also changes `original`: `original = images` on line 5 is \
-the same tensor, and `original` is read on line 7
+        a.py:6:5: TSC101 [* unsafe] in-place `+=` on `images` also changes `original`: `original = images` on line 5 \
+is the same tensor, and `original` is read on line 7
           |
         5 |     original = images
           |                ------ `original` and `images` share storage from here
@@ -342,7 +342,7 @@ def test_colours_are_the_same_text_with_escapes() -> None:
 
 def test_the_fixtures() -> None:
     """Each finding has its excerpt, each step is drawn, and no row ends with white space."""
-    files = list(every_fixture())
+    files = every_fixture()
     text = shown("text", *files, width=1000)
     assert not re.search(r"[ \t]$", text, re.MULTILINE)
     blocks = text.removesuffix("\n").split("\n\n")
