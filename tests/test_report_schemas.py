@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,16 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def errors(format: str, document: Any) -> list[str]:
+@cache
+def validator(format: str) -> Draft202012Validator:
     schema = json.loads((SCHEMAS / f"{format}.json").read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
-    return [f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema).iter_errors(document)]
+    return Draft202012Validator(schema)
+
+
+def errors(format: str, document: Any) -> Iterator[str]:
+    """What the document has wrong, as far as it is asked for."""
+    return (f"{error.json_path}: {error.message}" for error in validator(format).iter_errors(document))
 
 
 def test_the_formats() -> None:
@@ -49,7 +56,7 @@ def test_the_formats() -> None:
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("files", [lambda: [], every_fixture, lambda: ODD], ids=["none", "fixtures", "odd"])
 def test_reports_are_valid(format: str, files: Callable[[], Iterable[FileReport]]) -> None:
-    assert errors(format, json.loads(shown(format, *files()))) == []
+    assert list(errors(format, json.loads(shown(format, *files())))) == []
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -62,12 +69,12 @@ def test_the_schemas_refuse_what_is_wrong(format: str) -> None:
     for holder, key in parts(document):
         kept = holder[key]
         holder[key] = {"of": "no use"}
-        assert errors(format, document), key
+        assert any(errors(format, document)), key
         del holder[key]
-        assert errors(format, document) or key in optional, key
+        assert any(errors(format, document)) or key in optional, key
         holder[key] = kept
         checked += 1
-    assert checked > 8 and errors(format, document) == []
+    assert checked > 8 and not any(errors(format, document))
 
 
 def parts(document: Any) -> list[tuple[dict[str, Any], str]]:
