@@ -224,7 +224,7 @@ def suggested(source: str, *edits: tuple[tuple[int, int, int, int], str]) -> Any
 
 
 def test_rdjson_edits_that_belong_together_are_one_suggestion() -> None:
-    (one,) = suggested("y = a + b\n", ((1, 4, 1, 4), "("), ((1, 9, 1, 9), ").clone()"))
+    (one,) = suggested("y = a + b\n", ((1, 9, 1, 9), ").clone()"), ((1, 4, 1, 4), "("))
     assert one["text"] == "(a + b).clone()"
     assert one["range"] == {"start": {"line": 1, "column": 5}, "end": {"line": 1, "column": 10}}
 

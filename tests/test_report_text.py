@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from textwrap import dedent
 
 import pytest
@@ -215,6 +216,34 @@ def test_a_statement_over_many_lines_with_a_span_in_it() -> None:
     """)
 
 
+def test_a_span_over_lines_that_begins_where_another_ends() -> None:
+    source = "f(\n    x,\n); g(\n    x,\n)\n"
+    steps = (((1, 0, 3, 1), "first"), ((3, 3, 5, 1), "second"))
+    assert excerpt(shown("text", placed(source, found((1, 0, 3, 1), *steps)))) == drawn("""
+          |
+        1 | / f(
+        2 | |     x,
+        3 | | ); g(
+          | |_^ first
+          |  ____-
+        4 | |     x,
+        5 | | )
+          | |_- second
+          |
+    """)
+
+
+def test_the_longer_of_two_spans_comes_first() -> None:
+    steps = (((1, 0, 1, 1), "inner"), ((1, 0, 1, 4), "outer"))
+    assert excerpt(shown("text", placed("x(y)\n", found((1, 0, 1, 1), *steps)))) == drawn("""
+          |
+        1 | x(y)
+          | ---- outer
+          | ^ inner
+          |
+    """)
+
+
 def test_a_span_up_to_the_next_line_or_beyond_the_file_ends_where_its_line_does() -> None:
     expected = drawn("""
           |
@@ -308,6 +337,34 @@ def test_a_long_line_with_spots_far_apart() -> None:
         (mark,) = [mark for mark in marks if mark.endswith(f" {text}")]
         signs = mark.removesuffix(f" {text}")
         assert source[len(signs) - (end - start) : len(signs)] == LONG[start:end]
+
+
+def test_spots_that_are_near_share_what_is_shown() -> None:
+    steps = (((1, 300, 1, 308), "one"), ((1, 320, 1, 328), "two"))
+    source, *_ = rows_of_source(shown("text", placed(LONG, found((1, 300, 1, 308), *steps)), width=60))
+    assert source.count("...") == 2 and source.removeprefix("...").removesuffix("...") in LONG
+
+
+def test_three_cells_are_not_left_out_for_three_dots() -> None:
+    line = string.ascii_letters[:40]
+    for column in range(40):
+        source, _ = rows_of_source(shown("text", placed(line, found((1, column, 1, column + 1))), width=40))
+        start = line.index(source.strip("."))
+        end = start + len(source.strip("."))
+        assert source == ("..." if start else "") + line[start:end] + ("..." if end < 40 else "")
+        assert (start == 0 or start > 3) and (end == 40 or end < 37) and (start or end < 40)
+
+
+def test_a_place_behind_a_long_line() -> None:
+    source, marks = rows_of_source(shown("text", placed(LONG, found((1, 9999, 1, 10001))), width=60))
+    assert source.startswith("...") and source.endswith("value_59]")
+    assert marks == " " * len(source) + "^"
+
+
+def test_a_long_line_in_a_span_over_lines() -> None:
+    text = shown("text", placed(f"y = (\n{LONG})\n", found((1, 4, 3, 1), ((2, 300, 2, 308), "here"))), width=60)
+    (row,) = [row for row in text.split("\n") if row.startswith("2 | | ...")]
+    assert row.endswith("...") and len(row) == 60
 
 
 def test_a_span_that_is_longer_than_the_row() -> None:

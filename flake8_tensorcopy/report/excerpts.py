@@ -68,8 +68,7 @@ def _within(file: FileReport, span: Span) -> Span:
     end = span.end_line, span.end_column
     if span.end_column == 0 and span.line < span.end_line:
         end = span.end_line - 1, len(file.text(span.end_line - 1))
-    end = max((span.line, span.column), min(end, (last, len(file.text(last)))))
-    return Span(span.line, span.column, *end)
+    return Span(span.line, span.column, *min(end, (last, len(file.text(last)))))
 
 
 class _Drawing:
@@ -172,9 +171,9 @@ def _shown(marks: Iterable[Mark]) -> list[int]:
 
 
 def _lanes(marks: Iterable[Mark]) -> dict[Mark, int]:
-    """Where the bar of each span over lines is drawn: those that share a line stand side by side."""
+    """Where the bar of each span over lines is drawn: those that share more than a line stand side by side."""
     lanes: dict[Mark, int] = {}
     for mark in marks:
-        taken = {lanes[other] for other in lanes if other.span.end_line >= mark.span.line}
+        taken = {lanes[other] for other in lanes if other.span.end_line > mark.span.line}
         lanes[mark] = next(lane for lane in range(len(lanes) + 1) if lane not in taken)
     return lanes
