@@ -97,6 +97,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "lint": ("libcst",),
     "noqa": ("flake8",),
     "plugin": ("flake8",),
+    "report": ("rich",),
     "selection": ("flake8",),
     "terminal": ("rich",),
     "verify": ("expecttest", "hypothesis", "numpy", "rich", "torch", "torchgen"),

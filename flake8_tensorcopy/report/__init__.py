@@ -1,23 +1,29 @@
-"""Findings as text for people."""
+"""Findings as text for people and as what editors and the services of continuous integration read.
+
+Nothing here decides what is shown, and nothing is printed: a report is a text, ended by a newline where it is not
+empty.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Rule
+from flake8_tensorcopy.report import ci, objects, sarif, text
+from flake8_tensorcopy.report.fingerprints import fingerprints
+from flake8_tensorcopy.report.model import FileReport, Report
 
-FORMATS = ("concise",)
+__all__ = ["FORMATS", "FileReport", "fingerprints", "render"]
 
-
-@dataclass(frozen=True, slots=True)
-class FileReport:
-    """What is shown of one file."""
-
-    path: str
-    lines: Sequence[str]
-    findings: Sequence[Finding]
-    noqa_rows: Mapping[int, int] = field(default_factory=dict)
+_PLAIN: dict[str, Callable[[Report], str]] = {
+    "concise": text.concise,
+    "json": objects.render,
+    "sarif": sarif.render,
+    "github": ci.github,
+    "gitlab": ci.gitlab,
+    "rdjson": ci.rdjson,
+}
+FORMATS: tuple[str, ...] = ("text", *_PLAIN)
 
 
 def render(
@@ -29,9 +35,12 @@ def render(
     color: bool = False,
     width: int | None = None,
 ) -> str:
-    """A line for each finding, as flake8 writes it."""
-    return "".join(
-        f"{file.path}:{found.span.line}:{found.span.column + 1}: {found.code} {found.message}\n"
-        for file in files
-        for found in file.findings
-    )
+    """The findings in one of FORMATS.
+
+    `rules` are all that there are, by code; `page` gives the page of one in Markdown.  `color` and `width`, the number
+    of columns that a row with source may take, are for the format "text" alone.  Raises KeyError for another format.
+    """
+    report = Report(files, rules, page)
+    if format == "text":
+        return text.full(report, color=color, width=width)
+    return _PLAIN[format](report)
