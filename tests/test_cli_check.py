@@ -326,6 +326,24 @@ def test_a_summary_is_for_terminals(tmp_path: Path) -> None:
     assert at_a_terminal("check", "--isolated", "a.py", cwd=tmp_path, stream="stderr") == b""
 
 
+def test_reports_for_machines_tell_where_a_comment_belongs(check: Run, tmp_path: Path) -> None:
+    write(tmp_path, a=DETACH.replace("x.clone().", "x.clone() \\\n        ."))
+    (found,) = json.loads(check("check", "a.py", "--output-format=json").out)
+    assert (found["code"], found["location"]["row"], found["noqa_row"]) == ("TSC601", 5, 6)
+    counted = check("check", "a.py", "--output-format=json", "--statistics")
+    assert json.loads(counted.out) == [found] and counted.err.startswith("1     TSC601 ")
+    for format in ("json", "sarif", "gitlab"):
+        assert json.loads(check("check", "--output-format", format, "--select=TSC1").out) is not None
+
+
+def test_colours_are_for_terminals(tmp_path: Path) -> None:
+    write(tmp_path, a=DETACH)
+    assert b"\x1b[" in at_a_terminal("check", "--isolated", cwd=tmp_path, stream="stdout")
+    assert b"\x1b[" not in at_a_terminal("check", "--isolated", cwd=tmp_path, stream="stdout", env={"NO_COLOR": "1"})
+    assert b"\x1b[" not in run_tensorcopy("check", "--isolated", cwd=tmp_path).out
+    assert b"\x1b[" in at_a_terminal("explain", "TSC601", cwd=tmp_path, stream="stdout")
+
+
 @pytest.mark.parametrize(
     ("arguments", "env", "coloured"),
     [
