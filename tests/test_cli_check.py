@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,39 +19,8 @@ from flake8_tensorcopy.engine import Finding, Fix, Span
 from flake8_tensorcopy.lint import lint
 from flake8_tensorcopy.registry import rules
 from flake8_tensorcopy.terminal import colored
-from tests.conftest import ROOT, Ran, run_tensorcopy
-
-DETACH = "import torch\n\n\ndef snapshot(x: torch.Tensor) -> torch.Tensor:\n    return x.clone().detach()\n"
-ALIAS = "import torch\n\n\ndef moved(a: torch.Tensor) -> torch.Tensor:\n    old = a\n    a += 1\n    return a - old\n"
-FINE = DETACH.replace("x.clone().detach()", "x.detach().clone()")
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """Runs a command in this process and the test's own folder; `check` in one line each if none is named."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR", DEBUG):
-        monkeypatch.delenv(name, raising=False)
-
-    def run(*arguments: str, stdin: bytes = b"") -> Ran:
-        if not arguments or arguments[0].startswith("-") or not arguments[0].isalpha():
-            arguments = ("check", "--output-format=concise", *arguments)
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        try:
-            status = cli.main(arguments)
-        except SystemExit as left:
-            status = int(str(left.code))
-        out, err = capfdbinary.readouterr()
-        return Ran(out, err.decode(), status)
-
-    return run
-
-
-def write(folder: Path, **texts: str) -> None:
-    for name, text in texts.items():
-        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+from tests.conftest import ROOT, Ran, Run, run_tensorcopy
+from tests.samples import ALIAS, DETACH, FINE, write
 
 
 def test_a_clean_file_is_silent(check: Run, tmp_path: Path) -> None:

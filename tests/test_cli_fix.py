@@ -16,10 +16,8 @@ from flake8_tensorcopy import atomic
 from flake8_tensorcopy.config import Settings
 from flake8_tensorcopy.engine import Edit, Finding, Fix, Span
 from flake8_tensorcopy.files import Task
-from tests.conftest import ROOT, Ran, run_tensorcopy
-from tests.test_cli_check import ALIAS, DETACH, FINE, Run, check, write
-
-__all__ = ["check"]  # the fixture
+from tests.conftest import ROOT, Ran, Run, run_tensorcopy
+from tests.samples import ALIAS, DETACH, FINE, write
 
 FIXED_ALIAS = ALIAS.replace("old = a", "old = a.clone()")
 BOTH = DETACH + ALIAS.partition("\n")[2]
