@@ -103,6 +103,23 @@ class Editor:
             Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), ")"),
         )
 
+    def copied(self, site: Maybe) -> Edits | None:
+        """A tensor, or an array that `numpy()` gave, as a copy: `x.clone()`, `x.to(device, copy=True)`."""
+        node = self._expression(site)
+        arguments = self.arguments(site)
+        match node:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("cpu") as name), args=[]):
+                span = self._region.place(node)
+                end = Span(span.end_line, span.end_column - 1, span.end_line, span.end_column - 1)
+                return (Edit(self._region.place(name), "to"), Edit(end, '"cpu", copy=True'))
+            case cst.Call(func=cst.Attribute(attr=cst.Name("to")), args=[_, *_]) if not any(
+                one.star or (one.keyword is not None and one.keyword.value == "copy") for one in arguments
+            ):
+                return self.add_argument(site, "copy=True")
+            case cst.Call(func=cst.Attribute(attr=cst.Name("numpy"))):
+                return self.method(site, ".copy()")
+        return self.method(site, ".clone()")
+
     def rename(self, site: Maybe, name: str) -> Edits | None:
         """Another name for the method of a call, or for the attribute: `x.view(..)` becomes `x.reshape(..)`."""
         node = self._expression(site)
@@ -258,6 +275,25 @@ class Editor:
             and any(inner is site for inner in ast.walk(node))
             for node in ast.walk(self._region.tree)
         )
+
+    def each(self, site: ast.AST, value: str, target: str) -> Edits | None:
+        """`list(xs)`, `tuple(xs)` or `dict(xs)` becomes a comprehension: `[value for target in xs]`."""
+        match self._expression(site):
+            case (
+                cst.Call(
+                    func=cst.Name("list" | "tuple" | "dict" as kind),
+                    args=[cst.Arg(value=values, keyword=None, star="")],
+                ) as call
+            ):
+                opening, closing = {"list": ("[", "]"), "tuple": ("tuple(", ")"), "dict": ("{", "}")}[kind]
+                whole, inner = self._region.place(call), self._outer(values)
+                head, tail = _to_start(whole, inner), _from_end(inner, whole)
+                if "#" in self._between(head) + self._between(tail):
+                    return None
+                if not values.lpar and not isinstance(values, _PRIMARY):
+                    return None
+                return (Edit(head, f"{opening}{value} for {target} in "), Edit(tail, closing))
+        return None
 
     def keyed(self, site: ast.AST, value: str | None) -> Edits | None:
         """`dict.fromkeys(keys, ..)` becomes a comprehension with this text for each value."""

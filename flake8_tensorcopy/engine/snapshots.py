@@ -10,13 +10,27 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot
 from flake8_tensorcopy.engine.source import KEPT_ITEMS, Class, Function
-from flake8_tensorcopy.engine.values import SNAPSHOT, Arm, Link, Obj, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, Arm, Chain, Link, Obj, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Run, Use
 
 STATE = "optimizer.state_dict"
+
+
+def takes(chain: Chain) -> tuple[ast.AST, str]:
+    """Where a copy should have been made of what a module holds, and of what: see StaleSnapshot."""
+    start = next(place for place, link in enumerate(chain) if link.kind == SNAPSHOT)
+    for link in reversed(chain[start + 1 :]):
+        if link.node is not None and (link.kind != ALIAS or (link.op == "=" and not isinstance(link.node, ast.Call))):
+            return link.node, "value"
+    for link in reversed(chain[start + 1 :]):
+        if link.op.endswith("()") and link.node is not None:
+            return link.node, "shallow"
+    node = chain[start].node
+    assert node is not None
+    return node, "call"
 
 
 # ----- the parameters of a module
@@ -95,6 +109,7 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
             for other in cls.methods.values():
                 read = _compares(other, key[1:], slot[1:]) if other is not method else None
                 if read is not None:
+                    taken, of = takes(ref.chain)
                     yield (
                         method,
                         StaleSnapshot(
@@ -110,6 +125,8 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
                             role="difference",
                             method=other.name,
                             compared=True,
+                            taken=taken,
+                            takes=of,
                         ),
                     )
                     break

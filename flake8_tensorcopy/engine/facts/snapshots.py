@@ -29,6 +29,8 @@ class StaleSnapshot(Fact):
     method: str = ""  # another method of the class, which loads it back (or reads it)
     compared: bool = False  # it meets what the module holds now in one statement
     kept: bool = False  # its name says that it keeps values
+    taken: ast.AST  # the expression that makes no copy, and should
+    takes: str  # call: of `state_dict()`, `list(parameters())`; shallow: of what copies a dict or list; value: a tensor
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         if self.method:
