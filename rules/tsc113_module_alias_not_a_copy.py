@@ -54,7 +54,8 @@ class Learner:
 
 ## Fix
 
-None yet: write `copy.deepcopy(model)`.
+`copy.deepcopy(model)`, also in place of `copy.copy(model)`, and before a move: `copy.deepcopy(model).to(device)`. Safe.
+Unsafe where the line binds the name of the module that is trained; none where it binds several names to one module.
 
 ## Limits
 
@@ -72,10 +73,11 @@ afterwards, where a copy may be bound on another path, where the first name has 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Edit, Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import ModuleAlias
 
 if TYPE_CHECKING:
@@ -96,7 +98,21 @@ def check(facts: list[ModuleAlias], region: Region) -> Iterator[Finding]:
             f"`{fact.name}` has the parameters of `{fact.module}`: {why}, and `{fact.training}` on line "
             f"{region.line(fact.trained)} {verb} both; use `copy.deepcopy`"
         )
-        yield Finding(region.span(fact.site), "TSC113", message, fact.steps(region))
+        yield Finding(region.span(fact.site), "TSC113", message, fact.steps(region), fix=_fix(fact, region))
+
+
+def _fix(fact: ModuleAlias, region: Region) -> Fix | None:
+    edit = region.edit
+    found = edit.function("copy.deepcopy", fact.taken) if fact.taken is not None else None
+    if found is None:
+        return None
+    deepcopy, imported = found
+    match fact.taken:
+        case ast.Call(func=function) if fact.how == "copy.copy":
+            change: tuple[Edit, ...] | None = edit.replace(function, deepcopy)
+        case _:
+            change = edit.call(fact.taken, deepcopy)
+    return edit.fix("Copy the module deeply", change, imported, safe=fact.keeps)
 
 
 RULE = Rule(

@@ -54,6 +54,8 @@ class ModuleAlias(Fact):
     trained: ast.AST
     training: str
     read: ast.AST | None
+    taken: ast.AST | None = None  # the expression that should be a copy: of the module, or the call of `copy.copy`
+    keeps: bool = True  # the site binds `name`, and not the name of what is trained
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         read = () if self.read is None else (region.step(self.read, f"`{self.name}` is used"),)
