@@ -107,7 +107,7 @@ def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
 def _fix(fact: StaleSnapshot, region: Region) -> Fix | None:
     edit, taken = region.edit, fact.taken
     if fact.takes == "value":
-        return edit.fix("Copy each tensor", edit.copied(taken), safe=False)
+        return edit.fix("Copy each tensor", edit.cloned(taken), safe=False)
     found = edit.function("copy.deepcopy", taken)
     if found is None:
         return None

@@ -92,9 +92,9 @@ def _fix(fact: StaleSnapshot, region: Region) -> Fix | None:
     match taken:
         case _ if fact.takes == "value":
             if not {"detach", "data"}.isdisjoint(fact.copies):
-                change = edit.copied(taken)
+                change = edit.cloned(taken)
             elif (receiver := edit.receiver(taken)) is not None:
-                change = edit.join(edit.method(receiver, ".detach()"), edit.copied(taken))
+                change = edit.join(edit.method(receiver, ".detach()"), edit.cloned(taken))
             else:
                 change = edit.method(taken, ".detach().clone()")
         case ast.Call(args=[ast.Call(func=ast.Attribute(attr="parameters"))]) if fact.takes == "call":

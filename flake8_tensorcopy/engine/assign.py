@@ -277,7 +277,7 @@ def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) ->
                 for method, node in cls.restores.get(target.attr, ()):
                     into = node.func.value if isinstance(node.func, ast.Attribute) else node
                     if method != run.function.name and run.text(into) == inner.obj.key:
-                        taken, of = takes(inner.chain)
+                        taken, of = takes(inner.chain, inner.place.node if inner.place is not None else None)
                         run.fact(
                             StaleSnapshot(
                                 site=link.node,

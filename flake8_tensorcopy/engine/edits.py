@@ -32,6 +32,13 @@ _PRIMARY = (
 )  # fmt: skip
 
 
+# How strongly operators bind.
+_STRENGTH: dict[type[ast.operator], int] = {
+    ast.BitOr: 0, ast.BitXor: 1, ast.BitAnd: 2, ast.LShift: 3, ast.RShift: 3, ast.Add: 4, ast.Sub: 4, ast.Mult: 5,
+    ast.MatMult: 5, ast.Div: 5, ast.FloorDiv: 5, ast.Mod: 5, ast.Pow: 6,
+}  # fmt: skip
+
+
 class Editor:
     """Makes edits of one file.
 
@@ -103,7 +110,7 @@ class Editor:
             Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), ")"),
         )
 
-    def copied(self, site: Maybe) -> Edits | None:
+    def cloned(self, site: Maybe) -> Edits | None:
         """A tensor, or an array that `numpy()` gave, as a copy: `x.clone()`, `x.to(device, copy=True)`."""
         node = self._expression(site)
         arguments = self.arguments(site)
@@ -118,7 +125,19 @@ class Editor:
                 return self.add_argument(site, "copy=True")
             case cst.Call(func=cst.Attribute(attr=cst.Name("numpy"))):
                 return self.method(site, ".copy()")
+            case cst.IfExp(body=body, orelse=orelse):
+                # `None` and numbers, on the other arm, have no such method.
+                arms = [arm for arm in (body, orelse) if not isinstance(arm, cst.BaseNumber) and not _is_none(arm)]
+                return self.cloned(arms[0]) if len(arms) == 1 else self.method(site, ".clone()")
         return self.method(site, ".clone()")
+
+    def cloned_if_any(self, site: Maybe) -> Edits | None:
+        """A clone of what may be None: `None if x.grad is None else x.grad.clone()`; only of names and attributes."""
+        node = self._expression(site)
+        text = self.quoted(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+        if node is None or text is None or not all(part.isidentifier() for part in text.split(".")):
+            return None
+        return self.replace(node, f"None if {text} is None else {text}.clone()")
 
     def rename(self, site: Maybe, name: str) -> Edits | None:
         """Another name for the method of a call, or for the attribute: `x.view(..)` becomes `x.reshape(..)`."""
@@ -368,6 +387,26 @@ class Editor:
         span = self._region.span(statement)
         return (Edit(Span(span.line, span.column, span.line, span.column), f"{target} = "),)
 
+    def out_of_place(self, statement: ast.stmt | None) -> Edits | None:
+        """A name is bound to a new value instead of being written: `x += y` becomes `x = x + y`, `x.add_(y)` becomes
+        `x = x.add(y)`."""
+        node = None if statement is None else self._region.node(statement)
+        match statement, node:
+            case ast.AugAssign(op=op, value=given), cst.AugAssign(
+                target=cst.Name(value=name), operator=sign, value=value
+            ):
+                place, span = self._region.place(sign), self._outer(value)
+                changed = Edit(place, f"= {name} {self._between(place)[:-1]}")
+                if value.lpar or _binds_closer(given, op):
+                    return (changed,)
+                start = Edit(Span(span.line, span.column, span.line, span.column), "(")
+                end = Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), ")")
+                return (changed, start, end)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call), _:
+                if method.endswith("_") and not method.endswith("__"):
+                    return self.join(self.rename(call, method[:-1]), self.assign(statement, name))
+        return None
+
     # Names that a repair needs.
 
     def module(self, name: str, site: ast.AST) -> tuple[str, Edits] | None:
@@ -489,6 +528,18 @@ def _from_end(one: Span, other: Span) -> Span:
 def _to_start(one: Span, other: Span) -> Span:
     """From the start of one span to that of a later one."""
     return Span(one.line, one.column, other.line, other.column)
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
+
+
+def _binds_closer(operand: ast.expr, op: ast.operator) -> bool:
+    """An expression needs no parentheses as the right operand of an operator."""
+    if isinstance(operand, ast.BinOp):
+        return _STRENGTH[type(operand.op)] > _STRENGTH[type(op)]
+    loose = (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Tuple, ast.Yield, ast.YieldFrom)
+    return not isinstance(operand, loose) and not (isinstance(operand, ast.UnaryOp) and isinstance(operand.op, ast.Not))
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:

@@ -223,7 +223,7 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
     compared = kept = False
     if snapshot.op == "parameters":
         compared, kept = intended(use, uses, write)
-    taken, of = takes(ref.chain)
+    taken, of = takes(ref.chain, place.node)
     run.fact(
         StaleSnapshot(
             site=place.node or snapshot.node,
