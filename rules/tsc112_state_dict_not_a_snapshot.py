@@ -112,15 +112,8 @@ def _fix(fact: StaleSnapshot, region: Region) -> Fix | None:
     if found is None:
         return None
     deepcopy, imported = found
-    change, direct = None, True
-    match taken:
-        case _ if fact.takes == "call":
-            change = edit.call(taken, deepcopy)
-            direct = isinstance(taken, ast.Call) and getattr(taken.func, "attr", "") == "state_dict"
-        case ast.Call(func=ast.Attribute(attr="copy", value=value), args=[]):
-            change = edit.join(edit.drop_call(taken), edit.call(value, deepcopy))
-        case ast.Call(func=function, args=[value], keywords=[]) if not isinstance(value, ast.Starred):
-            change = edit.replace(function, deepcopy)
+    direct = fact.takes == "shallow" or (isinstance(taken, ast.Call) and getattr(taken.func, "attr", "") == fact.call)
+    change = edit.deepened(taken, deepcopy, shallow=fact.takes == "shallow")
     return edit.fix("Copy the state deeply", change, imported, safe=direct)
 
 

@@ -73,11 +73,10 @@ afterwards, where a copy may be bound on another path, where the first name has 
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Edit, Finding, Fix, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import ModuleAlias
 
 if TYPE_CHECKING:
@@ -102,16 +101,12 @@ def check(facts: list[ModuleAlias], region: Region) -> Iterator[Finding]:
 
 
 def _fix(fact: ModuleAlias, region: Region) -> Fix | None:
-    edit = region.edit
-    found = edit.function("copy.deepcopy", fact.taken) if fact.taken is not None else None
-    if found is None:
+    edit, taken = region.edit, fact.taken
+    found = edit.function("copy.deepcopy", taken) if taken is not None else None
+    if found is None or taken is None:
         return None
     deepcopy, imported = found
-    match fact.taken:
-        case ast.Call(func=function) if fact.how == "copy.copy":
-            change: tuple[Edit, ...] | None = edit.replace(function, deepcopy)
-        case _:
-            change = edit.call(fact.taken, deepcopy)
+    change = edit.deepened(taken, deepcopy, shallow=fact.how == "copy.copy")
     return edit.fix("Copy the module deeply", change, imported, safe=fact.keeps)
 
 

@@ -48,8 +48,8 @@ def gradients(weight: torch.Tensor, batches: list[torch.Tensor]) -> list[torch.T
 ## Fix
 
 `.clone()` where the gradient is kept, of each parameter's `None if p.grad is None else p.grad.clone()`, or where it is
-bound to the name that is written; of a result of `autograd.grad` the write makes a new tensor, `g = g / g.norm()`. Safe;
-unsafe where it is not certain that two results are one tensor.
+bound to the name that is written; of a result of `autograd.grad` the write makes a new tensor, `g = g / g.norm()`.
+Safe; unsafe where it is not certain that two results are one tensor.
 
 ## Limits
 

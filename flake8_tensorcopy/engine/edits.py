@@ -110,6 +110,21 @@ class Editor:
             Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), ")"),
         )
 
+    def deepened(self, site: ast.AST, function: str, *, shallow: bool) -> Edits | None:
+        """An expression as the argument of `copy.deepcopy`, as `function` is its name in the file.
+
+        A call that copies one layer, where that is what the expression is, makes place for it: `x.copy()`, `dict(x)`
+        and `copy.copy(x)` become `copy.deepcopy(x)`.
+        """
+        match site:
+            case _ if not shallow:
+                return self.call(site, function)
+            case ast.Call(func=ast.Attribute(attr="copy", value=value), args=[], keywords=[]):
+                return self.join(self.drop_call(site), self.call(value, function))
+            case ast.Call(func=shallow_copy, args=[value], keywords=[]) if not isinstance(value, ast.Starred):
+                return self.replace(shallow_copy, function)
+        return None
+
     def cloned(self, site: Maybe) -> Edits | None:
         """A tensor, or an array that `numpy()` gave, as a copy: `x.clone()`, `x.to(device, copy=True)`."""
         node = self._expression(site)
