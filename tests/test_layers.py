@@ -67,12 +67,14 @@ OWN: dict[str, tuple[str, ...]] = {
     "registry": ("engine",),
     "lint": ("config", "engine", "registry"),
     "plugin": ("config", "lint", "registry"),
+    "report": ("engine", "report"),
     "verify": ("config", "engine", "fixes", "lint", "registry", "verify"),
 }
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "engine": ("libcst",),
     "lint": ("libcst",),
     "plugin": ("flake8",),
+    "report": ("rich",),
     "verify": ("expecttest", "hypothesis", "numpy", "rich", "torch", "torchgen"),
 }
 MODULES = sorted([*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / "rules").glob("*.py")])
