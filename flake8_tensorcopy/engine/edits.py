@@ -120,7 +120,10 @@ class Editor:
             case _ if not shallow:
                 return self.call(site, function)
             case ast.Call(func=ast.Attribute(attr="copy", value=value), args=[], keywords=[]):
-                return self.join(self.drop_call(site), self.call(value, function))
+                dropped = self.drop_call(site)
+                if dropped is not None and any("#" in self._between(edit.span) for edit in dropped):
+                    return None
+                return self.join(dropped, self.call(value, function))
             case ast.Call(func=shallow_copy, args=[value], keywords=[]) if not isinstance(value, ast.Starred):
                 return self.replace(shallow_copy, function)
         return None
@@ -278,6 +281,8 @@ class Editor:
         self, site: ast.AST, items: cst.List | cst.Tuple, times: str, opening: str, closing: str
     ) -> Edits | None:
         """The items of a list as what a comprehension yields."""
+        if not items.elements:
+            return None
         first, *others = items.elements
         last = items.elements[-1]
         where, end = self._outer(first.value), _end(self._outer(last.value))
