@@ -431,6 +431,21 @@ ADDED: dict[str, Pair] = {
         kept = copy.deepcopy(value)
         """,
     ),
+    "below what may bind anything": (
+        """\
+        import torch
+        from torch.nn import *
+        from utils import *  # all
+        kept = value
+        """,
+        """\
+        import torch
+        from torch.nn import *
+        from utils import *  # all
+        import copy
+        kept = copy.deepcopy(value)
+        """,
+    ),
     "the site on the line of the first import": (
         """\
         import torch; kept = value
@@ -522,8 +537,24 @@ TAKEN = {
         def f(value):
             return value
         """,
-    "anything, by a star": """\
+    "perhaps, by a star": """\
         from numpy import *
+        kept = value
+        other = copy(value), deepcopy
+        def f():
+            return value
+        """,
+    "perhaps, by a star in a branch": """\
+        if there:
+            from numpy import *
+        kept = value
+        """,
+    "perhaps, by a star below": """\
+        kept = value
+        from numpy import *
+        """,
+    "perhaps, by a star on the same line": """\
+        from numpy import *; import torch
         kept = value
         """,
     "a relative import": """\

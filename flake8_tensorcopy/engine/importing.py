@@ -36,11 +36,15 @@ def written(tree: ast.Module, qualified: str, line: int) -> str | None:
 
 def free(tree: ast.Module, name: str, full: str, line: int) -> bool:
     """Whether an import at the top of the file can give a name a meaning that it has nowhere else."""
+    stars = _stars(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-            return False
-        if isinstance(node, ast.Global) and name in node.names:
-            return False
+        match node:
+            case ast.ImportFrom(names=[ast.alias(name="*")]) if node not in stars:
+                return False
+            case ast.Name(id=found) if stars and found == name:
+                return False  # perhaps it comes from there
+            case ast.Global(names=names) if name in names:
+                return False
     return all(
         binding.full == full for scope in _around(tree, line) for binding in _bindings(scope) if binding.name == name
     ) and not any(binding.name == name for scope in _around(tree, line)[1:] for binding in _bindings(scope))
@@ -57,6 +61,9 @@ def placed(tree: ast.Module, lines: Sequence[str], statement: str, line: int) ->
     None where there is no such place.
     """
     module = statement.split()[1]
+    if stars := _stars(tree):  # what they bind comes first
+        at = (stars[-1].end_lineno or stars[-1].lineno) + 1
+        return Edit(Span(at, 0, at, 0), f"{statement}\n") if _is_free(lines, at, stars[-1]) and at <= line else None
     head, rest = _head(tree)
     block = _first_block(rest, lines)
     if block and _begin(block[0]) < line:
@@ -71,6 +78,17 @@ def placed(tree: ast.Module, lines: Sequence[str], statement: str, line: int) ->
         text = f"\n{statement}\n"
     first = min((_begin(node) for node in rest), default=0)
     return Edit(Span(at, 0, at, 0), text) if at <= first <= line else None
+
+
+def _stars(tree: ast.Module) -> list[ast.ImportFrom]:
+    """The star imports at the top of the file."""
+    return [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
+
+
+def _is_free(lines: Sequence[str], at: int, above: ast.stmt) -> bool:
+    """Whether a statement is the last one on its line, so that another one can follow on the next."""
+    rest = lines[at - 2].encode()[above.end_col_offset :].decode().strip()
+    return not rest or rest.startswith("#")
 
 
 def _among(block: Sequence[ast.Import | ast.ImportFrom], lines: Sequence[str], statement: str, module: str) -> Edit:
