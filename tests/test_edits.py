@@ -596,6 +596,11 @@ def test_a_form_feed_is_no_line() -> None:
     )
 
 
+def test_the_encoding_is_still_named_in_the_first_two_lines() -> None:
+    file = Source.read("\n# coding: latin-1\nkept = value, 'é'\n".encode("latin-1"))
+    assert copied(file) == "\n# coding: latin-1\nimport copy\nkept = copy.deepcopy(value), 'é'\n".encode("latin-1")
+
+
 def test_no_newline_at_the_end() -> None:
     assert copied(Source.read(b"import os\nkept = value")) == b"import copy\nimport os\nkept = copy.deepcopy(value)"
 

@@ -70,7 +70,8 @@ def placed(tree: ast.Module, lines: Sequence[str], statement: str, line: int) ->
         return _among(block, lines, statement, module)
     if head is None:
         at = 1
-        while at <= len(lines) and lines[at - 1].startswith("#"):
+        # A blank line may stand above the comment that names the encoding.
+        while at <= len(lines) and (lines[at - 1].startswith("#") or (at <= 2 and not lines[at - 1].strip())):
             at += 1
         text = f"{statement}\n"
     else:
