@@ -42,7 +42,8 @@ def moved(model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tenso
 ## Fix
 
 Each parameter becomes a copy: `[param.detach().clone() for param in model.parameters()]`, or `.clone()` after `p.data`
-and `p.detach()`. Unsafe: what was kept has no gradients, and takes memory of its own.
+and `p.detach()`; of a list that was copied one layer deep, `copy.deepcopy`. Unsafe: what was kept has no gradients, and
+takes memory of its own.
 
 ## Limits
 
@@ -104,7 +105,10 @@ def _fix(fact: StaleSnapshot, region: Region) -> Fix | None:
         case ast.Call(args=[ast.Call(func=ast.Attribute(attr="named_parameters"))]):
             change = edit.each(taken, f"(name, {each})", "name, param")
         case _:
-            return None
+            deepcopy = edit.function("copy.deepcopy", taken)
+            if deepcopy is None or fact.takes != "shallow":
+                return None
+            change = edit.join(edit.deepened(taken, deepcopy[0], shallow=True), deepcopy[1])
     return edit.fix("Copy each parameter", change, safe=False)
 
 
