@@ -33,7 +33,7 @@ def scrub(features: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: index once and assign (`x[mask] = 0`, `x[mask, 2] = 0`, `x[mask] *= 2`), or use `masked_fill_`,
+XX: index once and assign (`x[mask] = 0`, `x[mask, 2] = 0`, `x[mask] *= 2`), or use `masked_fill_`,
 `index_add_`, `scatter_`.
 
 ## Limits
@@ -55,10 +55,11 @@ Reported only where the index is proven to copy: a list, a comparison, `~m`, `a 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import LostWrite
 
 if TYPE_CHECKING:
@@ -73,8 +74,43 @@ def check(facts: list[LostWrite], region: Region) -> Iterator[Finding]:
             f"{fact.verb} changes a copy that is thrown away: `{fact.base}[{region.code(fact.index)}]` copies, since "
             "its index is a mask, list or tensor"
         )
-        yield Finding(region.span(fact.site), "TSC201", message)
+        yield Finding(region.span(fact.site), "TSC201", message, fix=_index_once(fact, region))
 
+
+def _index_once(fact: LostWrite, region: Region) -> Fix | None:
+    """An assignment to the index, which writes to the tensor itself."""
+    edit = region.edit
+    if fact.copy is None or fact.written is None or fact.statement is None:
+        return None
+    if fact.written is not fact.copy and not fact.joined:
+        return None
+    once = () if fact.written is fact.copy else edit.joined(fact.written)
+    match fact.statement:
+        case ast.Assign() | ast.AugAssign():
+            return edit.fix("Index once", once, safe=False)
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=receiver, attr=name), args=args, keywords=[])) if (
+            receiver is fact.written and (sign := _sign(name, args)) is not None
+        ):
+            text = "0" if name == "zero_" else edit.quoted(args[0])
+            change = None if text is None else edit.written(fact.statement, sign, text)
+            return edit.fix("Assign to the index", once, change, safe=False)
+    again = edit.quoted(fact.copy)
+    if fact.written is not fact.copy or not fact.repeatable or again is None:
+        return None
+    return edit.fix("Write the result back", edit.assign(fact.statement, again), safe=False)
+
+
+def _sign(name: str, args: list[ast.expr]) -> str | None:
+    """The assignment that does what a method in place does with these arguments."""
+    match name, args:
+        case ("zero_", []) | ("fill_", [ast.Constant() | ast.UnaryOp(operand=ast.Constant())]):
+            return "="
+        case (_, [value]) if not isinstance(value, (ast.Starred, ast.GeneratorExp)):
+            return _SIGNS.get(name)
+    return None
+
+
+_SIGNS = {"add_": "+=", "sub_": "-=", "mul_": "*=", "div_": "/=", "pow_": "**="}
 
 RULE = Rule(
     code="TSC201",

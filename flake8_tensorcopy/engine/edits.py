@@ -18,6 +18,7 @@ import libcst as cst
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.facts.lost import Change
     from flake8_tensorcopy.engine.region import Region
 
 Edits = tuple[Edit, ...]
@@ -238,6 +239,63 @@ class Editor:
             return None
         span = self._region.span(statement)
         return (Edit(Span(span.line, span.column, span.line, span.column), f"{target} = "),)
+
+    def written(self, statement: ast.stmt, operator: str, value: str) -> Edits | None:
+        """A method call as a statement becomes an assignment: `x[m].fill_(v)` becomes `x[m] = v`."""
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        node, value_of = self._expression(call), self.receiver(call)
+        if node is None or node.lpar or value_of is None:
+            return None
+        end, start = self._region.place(node), self._outer(value_of)
+        cut = Span(start.end_line, start.end_column, end.end_line, end.end_column)
+        return None if "#" in self._between(cut) else (Edit(cut, f" {operator} {value}"),)
+
+    def in_place(self, statement: ast.AST, change: Change | None) -> Edits | None:
+        """An assignment becomes a write to what its target holds: `x = x - y` becomes `x -= y`."""
+        if not isinstance(statement, ast.Assign) or change is None or not change.form:
+            return None
+        target, source = self._expression(statement.targets[0]), self._expression(statement.value)
+        if target is None or source is None or target.lpar:
+            return None
+        start, whole = self._region.place(target), self._outer(source)
+        match change.form, source:
+            case "augmented", cst.BinaryOperation(lpar=[], operator=operator, right=right):
+                operand = self._outer(right)
+                cut = Span(start.end_line, start.end_column, operand.line, operand.column)
+                sign = self._between(self._region.place(operator)).strip()
+                return None if "#" in self._between(cut) else (Edit(cut, f" {sign}= "),)
+            case "method", cst.Call(func=cst.Attribute(attr=attr), lpar=[]):
+                again = Span(start.line, start.column, whole.line, whole.column)
+                return (Edit(again, ""), Edit(self._region.place(attr), f"{attr.value}_"))
+        text = self.text(source)
+        if isinstance(statement.value, ast.Call) and not statement.value.args and not statement.value.keywords:
+            copied = self.receiver(source)
+            if isinstance(statement.value.func, ast.Attribute) and statement.value.func.attr == "clone" and copied:
+                text = self._between(self._outer(copied))  # `copy_` copies anyhow
+        if "#" in self._between(whole).replace(text, ""):
+            return None
+        cut = Span(start.end_line, start.end_column, whole.end_line, whole.end_column)
+        return (Edit(cut, f".copy_({text})"),)
+
+    def without_grad(self, statement: ast.stmt) -> Edits | None:
+        """A statement under `torch.no_grad()`, as the file writes it; None where the file does not import torch."""
+        no_grad = self.imported("torch.no_grad", statement)
+        return None if no_grad is None else self.under(statement, f"with {no_grad}():")
+
+    def joined(self, outer: Maybe) -> Edits | None:
+        """Two indices in a row as one, the second less its leading `:`: `x[m][:, 2]` becomes `x[m, 2]`."""
+        match self._expression(outer):
+            case cst.Subscript(
+                value=cst.Subscript(slice=[cst.SubscriptElement() as last], lpar=[]), slice=[_, second, *_]
+            ):
+                first, then = self._region.place(last.slice), self._region.place(second)
+                if isinstance(last.slice, cst.Index) and isinstance(last.slice.value, cst.BaseExpression):
+                    first = self._outer(last.slice.value)
+                if isinstance(second.slice, cst.Index):
+                    then = self._outer(second.slice.value)
+                cut = Span(first.end_line, first.end_column, then.line, then.column)
+                return None if "#" in self._between(cut) else (Edit(cut, ", "),)
+        return None
 
     # Names that a repair needs.
 

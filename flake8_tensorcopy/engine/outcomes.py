@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar
+from flake8_tensorcopy.engine.liveness import read_later
 from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.parameters import finish_wraps
 from flake8_tensorcopy.engine.repeated import finish_repeats
@@ -30,10 +31,12 @@ from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.tiling import mixed_repeats
 from flake8_tensorcopy.engine.trained import finish_training, judge_inputs
 from flake8_tensorcopy.engine.unwrapped import report_unwrapped
+from flake8_tensorcopy.engine.updating import change_of
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
 )
+from flake8_tensorcopy.engine.written_back import repeatable
 
 
 def dropped(run: Run, call: ast.Call, value: Value) -> None:
@@ -66,6 +69,12 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             evidence=max(strict, own),
             receiver_evidence=strict,
             probing=run.quiet > 0 or op.overlaps or not library.CLOCKS.isdisjoint(run.function.calls),
+            statement=run.stmt,
+            target=call.func.value,
+            method=True,
+            slot=_slot(run, call.func.value),
+            read=_read(run, call.func.value),
+            leaf=any(ref.obj.param or bool(ref.obj.leaf) for ref in base.refs),
         )
     )
     run.about[(DroppedResult, call)] = (obj, run.stmt)
@@ -94,8 +103,31 @@ def _dropped_function(run: Run, call: ast.Call) -> None:
             evidence=3,
             receiver_evidence=3,
             probing=run.quiet > 0,
+            statement=run.stmt,
+            target=call.args[0],
+            slot=_slot(run, call.args[0]),
+            read=_read(run, call.args[0]),
+            leaf=first.obj.param or bool(first.obj.leaf),
         )
     )
+
+
+def _slot(run: Run, node: ast.expr) -> str:
+    """What an assignment to an expression binds; empty where it would bind something else than it reads."""
+    match node:
+        case ast.Name(id=name):
+            return "name" if name in run.now.env else "global"
+        case ast.Attribute(value=base, attr=attr):
+            if ops.method(attr) is None:
+                return "attribute"
+            return "part" if repeatable(run, base) else ""
+        case ast.Subscript():
+            return "item" if repeatable(run, node) else ""
+    return ""
+
+
+def _read(run: Run, node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and run.stmt is not None and read_later(run, node.id, run.stmt)
 
 
 def accumulated(run: Run) -> None:
@@ -199,7 +231,9 @@ def finish_run(run: Run) -> None:
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:
-            run.fact(replace(fact, evidence=run.evidence_of(was, fact.site)))
+            change = change_of(run, fact.site, fact.name)
+            plain = was.obj.graph is False and not was.obj.leaf and not was.obj.param
+            run.fact(replace(fact, evidence=run.evidence_of(was, fact.site), change=change, plain=plain))
     for place, (move, ref) in run.moves.items():
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:
             host_scalar(run, move, ref, "logged")

@@ -11,7 +11,6 @@ from flake8_tensorcopy.engine.devices import Devices
 from flake8_tensorcopy.engine.facts import (
     DeadRebinding,
     Fact,
-    LeafRebound,
     PointerTest,
     RedundantClone,
     StaleRead,
@@ -505,6 +504,7 @@ class Run:
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
         from flake8_tensorcopy.engine.moved_leaf import used_as_leaf
+        from flake8_tensorcopy.engine.rebinding import report
 
         if isinstance(node, ast.Attribute):
             used_as_leaf(self, ref, node, self.short(node.value), "grad")
@@ -516,10 +516,12 @@ class Run:
         ):
             statement, name = candidate
             evidence = max(2, self.evidence(ref.obj, None))
-            self.fact(LeafRebound(site=statement, target=name, reason="grad_read", expected=node, evidence=evidence))
+            report(self, statement, statement, name, "grad_read", node, evidence)
 
     def _item_gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """The same item, met again by the next pass of the outer loop under another value of its index."""
+        from flake8_tensorcopy.engine.rebinding import report
+
         obj = ref.obj
         if obj.parent is None or len(self.loop) < 2 or not obj.slot.startswith("["):
             return
@@ -528,7 +530,7 @@ class Run:
             return
         statement, name, loop, new = known
         if loop[:-1] != self.loop[:-1] and not new.leaf:
-            self.fact(LeafRebound(site=statement, target=name, reason="grad_read", expected=node, evidence=2))
+            report(self, statement, statement, name, "grad_read", node, 2)
 
     def is_storage(self, node: ast.expr) -> bool:
         """`x.untyped_storage()`: its address is the right one to compare."""

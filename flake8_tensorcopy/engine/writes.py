@@ -31,6 +31,7 @@ from flake8_tensorcopy.engine.values import (
     Write,
     exclusive,
 )
+from flake8_tensorcopy.engine.written_back import joins, repeatable, seen_elsewhere, selection
 
 
 def write_to(
@@ -182,6 +183,8 @@ def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:
         evidence = max(evidence, 1)
     elif obj.made in library.TENSOR_ONLY:
         evidence = max(evidence, 2)
+    written = selection(node, obj)
+    seen = written is not None and seen_elsewhere(copied)
     run.fact(
         LostWrite(
             site=node,
@@ -191,6 +194,11 @@ def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:
             index=index,
             evidence=evidence,
             probing=run.quiet > 0,
+            statement=run.stmt,
+            copy=obj.node if seen else None,
+            written=written,
+            joined=seen and joins(run, written, obj),
+            repeatable=seen and obj.node is not None and repeatable(run, obj.node),
         )
     )
 
