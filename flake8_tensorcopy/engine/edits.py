@@ -92,6 +92,11 @@ class Editor:
 
     def call(self, site: Maybe, function: str) -> Edits | None:
         """An expression as the only argument of a function: `x` becomes `copy.deepcopy(x)`."""
+        if isinstance(site, ast.GeneratorExp):  # its parentheses belong to it, or are those of a call
+            span = self._region.span(site)
+            before = self._region.lines[span.line - 1][: span.column].rstrip()[-1:]
+            start = Span(span.line, span.column, span.line, span.column)
+            return None if before.isidentifier() or before in (")", "]") else (Edit(start, function),)
         node = self._expression(site)
         if node is None:
             return None
@@ -276,6 +281,30 @@ class Editor:
             return None
         cut = Span(start.end_line, start.end_column, whole.end_line, whole.end_column)
         return (Edit(cut, f".copy_({text})"),)
+
+    def accumulate(
+        self, statement: ast.stmt, place: ast.Subscript, added: ast.expr, wrapped: tuple[str, str]
+    ) -> Edits | None:
+        """`x[i] += v` becomes `x.index_put_((i,), v, accumulate=True)`, with a text before and after the value."""
+        node, value = self._expression(place), self._expression(added)
+        if not isinstance(node, cst.Subscript) or node.lpar or value is None:
+            return None
+        base, end = self._outer(node.value), self._outer(value)
+        inner = [self._region.place(item.slice) for item in node.slice]
+        first, last = inner[0], inner[-1]
+        start = Span(base.end_line, base.end_column, first.line, first.column)
+        middle = Span(last.end_line, last.end_column, end.line, end.column)
+        until = self._region.span(statement)
+        rest = Span(end.end_line, end.end_column, until.end_line, until.end_column)
+        if any("#" in self._between(cut) for cut in (start, middle, rest)):
+            return None
+        close = ")" if len(inner) > 1 else ",)"
+        before, after = wrapped
+        return (
+            Edit(start, ".index_put_(("),
+            Edit(middle, f"{close}, {before}"),
+            Edit(rest, f"{after}, accumulate=True)"),
+        )
 
     def without_grad(self, statement: ast.stmt) -> Edits | None:
         """A statement under `torch.no_grad()`, as the file writes it; None where the file does not import torch."""
