@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import gradients, library
+from flake8_tensorcopy.engine.clones import cloned_at, unpacked_at
 from flake8_tensorcopy.engine.facts import (
     JoinedWrite,
     LostWrite,
@@ -110,6 +111,8 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
     )
     if overlap is not None and ref.obj.kind != "array" and not known:
         after = ref.chain[ref.chain.index(overlap) + 1 :]
+        # After a conversion that may copy, the clone stands behind it.
+        last = next((link for link in reversed(after) if link.kind == MAYBE), overlap)
         run.fact(
             OverlappingWrite(
                 site=write.node,
@@ -122,6 +125,9 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                 maybe=any(link.kind == MAYBE for link in after),
                 evidence=run.evidence(ref.obj, write.stmt),
                 inner=write.inner,
+                cloned=cloned_at(run, last),
+                unpacked=unpacked_at(overlap, ref.place),
+                bound=ref.place.name if ref.place is not None else "",
             )
         )
     links = [link for link in ref.chain if link.kind in (NUMPY, MAYBE)]

@@ -21,6 +21,7 @@ class ExpandedParameter(Fact):
     op: str  # what expanded it
     expanded: ast.AST
     rows: bool  # one Parameter for each row: all over the same memory
+    cloned: ast.AST | None = None  # the expression that a `.clone()` can follow: its value is one tensor
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         return (
