@@ -156,10 +156,16 @@ class Editor:
         return node.args if isinstance(node, cst.Call) else ()
 
     def add_argument(self, call: Maybe, text: str) -> Edits | None:
-        """One more argument at the end of a call, as `memory_format=torch.contiguous_format`."""
+        """One more argument at the end of a call, as `keepdim=True`; of a keyword that is there, another value."""
         node = self._expression(call)
         if not isinstance(node, cst.Call):
             return None
+        keyword, _, value = text.partition("=")
+        for argument in node.args:
+            if argument.star == "**":
+                return None
+            if argument.keyword is not None and argument.keyword.value == keyword:
+                return self.replace(argument.value, value)
         if not node.args:
             span = self._region.place(node)
             return (Edit(Span(span.end_line, span.end_column - 1, span.end_line, span.end_column - 1), text),)

@@ -39,6 +39,9 @@ class ClashingExpand(Fact):
     reduced: ast.AST | None  # the reduction that dropped an axis before the last one
     own: str  # the sizes that clash, where they are numbers
     wanted: str
+    keeps: bool = False  # `keepdim=True` of the reduction reaches nothing but the call
+    dropped: int | None = None  # the axis that the reduction dropped, where it is one number
+    repeats: tuple[int, ...] = ()  # how often each axis would be repeated, where all sizes are numbers
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         if self.reduced is None:
@@ -92,6 +95,7 @@ class NegativeStrides(Fact):
     flip: str  # `[::-1]`, `np.flip`
     flipped: ast.AST
     array_proven: bool  # no list, which may be given backwards
+    copied: ast.AST  # what a `.copy()` can follow: what turned it, or what the call was given
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         return (
