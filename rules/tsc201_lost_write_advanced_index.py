@@ -33,8 +33,9 @@ def scrub(features: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-XX: index once and assign (`x[mask] = 0`, `x[mask, 2] = 0`, `x[mask] *= 2`), or use `masked_fill_`,
-`index_add_`, `scatter_`.
+One index and an assignment: `x[mask].zero_()` becomes `x[mask] = 0`, `x[mask].add_(v)` `x[mask] += v`,
+`x[mask][:, 2] = v` `x[mask, 2] = v`, and any other method `x[mask] = x[mask].clamp_(0)`. Unsafe: torch then wants the
+dtype of `x`. None where one index cannot say it, or where the index would have to be computed twice and may differ.
 
 ## Limits
 
@@ -89,7 +90,7 @@ def _index_once(fact: LostWrite, region: Region) -> Fix | None:
         case ast.Assign() | ast.AugAssign():
             return edit.fix("Index once", once, safe=False)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=receiver, attr=name), args=args, keywords=[])) if (
-            receiver is fact.written and (sign := _sign(name, args)) is not None
+            receiver is fact.written and (sign := _sign(name, args, fact.number)) is not None
         ):
             text = "0" if name == "zero_" else edit.quoted(args[0])
             change = None if text is None else edit.written(fact.statement, sign, text)
@@ -97,20 +98,27 @@ def _index_once(fact: LostWrite, region: Region) -> Fix | None:
     again = edit.quoted(fact.copy)
     if fact.written is not fact.copy or not fact.repeatable or again is None:
         return None
-    return edit.fix("Write the result back", edit.assign(fact.statement, again), safe=False)
+    change = edit.assign(fact.statement, again)
+    if isinstance(fact.site, ast.Call) and any(keyword.arg == "out" for keyword in fact.site.keywords):
+        change = edit.join(change, edit.drop_argument(fact.site, "out"))
+    return edit.fix("Write the result back", change, safe=False)
 
 
-def _sign(name: str, args: list[ast.expr]) -> str | None:
+def _sign(name: str, args: list[ast.expr], number: bool) -> str | None:
     """The assignment that does what a method in place does with these arguments."""
     match name, args:
-        case ("zero_", []) | ("fill_", [ast.Constant() | ast.UnaryOp(operand=ast.Constant())]):
+        case "zero_", []:
             return "="
-        case (_, [value]) if not isinstance(value, (ast.Starred, ast.GeneratorExp)):
+        case "fill_", [_]:
+            return "=" if number else None
+        case _, [ast.Starred() | ast.GeneratorExp()]:
+            return None
+        case _, [_]:
             return _SIGNS.get(name)
     return None
 
 
-_SIGNS = {"add_": "+=", "sub_": "-=", "mul_": "*=", "div_": "/=", "pow_": "**="}
+_SIGNS = {"copy_": "=", "add_": "+=", "sub_": "-=", "mul_": "*=", "div_": "/=", "pow_": "**="}
 
 RULE = Rule(
     code="TSC201",

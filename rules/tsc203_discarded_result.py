@@ -35,8 +35,8 @@ def attention(score: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 ## Fix
 
 The result is assigned to what the operation was called on; where that is a gradient, or a name that is not read again,
-the operation with the underscore is called (`clamp_`, `masked_fill_`). Unsafe. None where neither can be: the result of
-another call, a leaf.
+or a parameter, the operation with the underscore is called (`clamp_`, `masked_fill_`), under `torch.no_grad()` if need
+be. Unsafe. None where neither can be: the result of another call.
 
 ## Limits
 
@@ -86,14 +86,19 @@ def _kept(fact: DroppedResult, region: Region) -> Fix | None:
     edit = region.edit
     if fact.target is None or fact.statement is None:
         return None
-    named = fact.slot == "attribute" or (fact.slot == "item" and not fact.views) or (fact.slot == "name" and fact.read)
-    if named:
+    named = (
+        fact.slot == "attribute"
+        or (fact.slot == "item" and (not fact.views or fact.op == "detach"))
+        or (fact.slot == "name" and fact.read)
+    )
+    if named and not fact.leaf:
         target = edit.quoted(fact.target)
-        change = None if target is None or fact.leaf else edit.assign(fact.statement, target)
+        change = None if target is None else edit.assign(fact.statement, target)
         return edit.fix("Assign the result", change, safe=False)
-    if not (fact.twin and fact.method) or fact.slot not in ("name", "global", "part"):
+    if not (fact.twin and fact.method and fact.slot) or (fact.leaf and fact.views):
         return None
-    return edit.fix("Call the operation in place", edit.rename(fact.site, f"{fact.op}_"), safe=False)
+    block = edit.without_grad(fact.statement) if fact.recorded and fact.slot != "part" else ()
+    return edit.fix("Call the operation in place", edit.rename(fact.site, f"{fact.op}_"), block, safe=False)
 
 
 RULE = Rule(

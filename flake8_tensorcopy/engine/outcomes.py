@@ -31,7 +31,7 @@ from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.tiling import mixed_repeats
 from flake8_tensorcopy.engine.trained import finish_training, judge_inputs
 from flake8_tensorcopy.engine.unwrapped import report_unwrapped
-from flake8_tensorcopy.engine.updating import change_of
+from flake8_tensorcopy.engine.updating import change_of, under_no_grad
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
@@ -57,6 +57,7 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
     if obj is None or obj.refuted or any(ref.kind not in ("tensor", "unknown") for ref in base.refs):
         return
     strict = min(run.evidence_of(ref, run.stmt) for ref in base.refs)
+    leaf = any(ref.obj.param or bool(ref.obj.leaf) for ref in base.refs)
     own = 2 if name in library.TENSOR_ONLY or (name == "clamp") else 0
     run.fact(
         DroppedResult(
@@ -74,7 +75,8 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             method=True,
             slot=_slot(run, call.func.value),
             read=_read(run, call.func.value),
-            leaf=any(ref.obj.param or bool(ref.obj.leaf) for ref in base.refs),
+            leaf=leaf,
+            recorded=leaf and run.stmt is not None and not under_no_grad(run, run.stmt),
         )
     )
     run.about[(DroppedResult, call)] = (obj, run.stmt)

@@ -22,7 +22,7 @@ def change_of(run: Run, statement: ast.AST | None, target: str) -> Change | None
             return None
     return Change(
         form=_form(run, one, source),
-        recorded=not _under_no_grad(run, statement),
+        recorded=not under_no_grad(run, statement),
         clears=_clears(run, isinstance(one, ast.Name)),
         argument=isinstance(one, ast.Name) and one.id in _arguments(run),
     )
@@ -75,7 +75,8 @@ def _elementwise(name: str) -> bool:
     return op is not None and op.result == "fresh" and twin is not None and twin.writes == (0,)
 
 
-def _under_no_grad(run: Run, statement: ast.AST) -> bool:
+def under_no_grad(run: Run, statement: ast.AST) -> bool:
+    """A statement stands under `torch.no_grad()`, as it is written."""
     parents = run.parents()
     outer: ast.AST | None = statement
     while outer is not None:

@@ -32,7 +32,7 @@ from flake8_tensorcopy.engine.values import (
     Write,
     exclusive,
 )
-from flake8_tensorcopy.engine.written_back import joins, repeatable, seen_elsewhere, selection
+from flake8_tensorcopy.engine.written_back import joins, number, repeatable, seen_elsewhere, selection
 
 
 def write_to(
@@ -204,6 +204,7 @@ def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:
             copy=obj.node if seen else None,
             written=written,
             joined=seen and joins(run, written, obj),
+            number=isinstance(node, ast.Call) and len(node.args) == 1 and number(run, node.args[0]),
             repeatable=seen and obj.node is not None and repeatable(run, obj.node),
         )
     )

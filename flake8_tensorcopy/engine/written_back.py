@@ -43,7 +43,7 @@ def selection(node: ast.AST | None, obj: Obj) -> ast.expr | None:
         case ast.Call(func=func, args=args, keywords=keywords):
             written = [*args, *(keyword.value for keyword in keywords)]
             if isinstance(func, ast.Attribute):
-                written.append(func.value)
+                written += [func.value, _first_receiver(func.value)]
         case ast.Assign(targets=[target]):
             written = [target]
         case ast.AugAssign(target=target):
@@ -52,6 +52,36 @@ def selection(node: ast.AST | None, obj: Obj) -> ast.expr | None:
         if one is obj.node or (isinstance(one, ast.Subscript) and one.value is obj.node):
             return one
     return None
+
+
+def _first_receiver(node: ast.expr) -> ast.expr:
+    """`x` of `x.mul_(2).add_(1)`: each of these methods gives back what it was called on."""
+    while True:
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr)):
+                op = ops.method(attr)
+                if op is None or op.result != "same" or op.of != 0:
+                    return node
+                node = inner
+            case _:
+                return node
+
+
+def number(run: Run, node: ast.expr) -> bool:
+    """An expression is surely a number."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, (int, float)) and not isinstance(value, bool)
+        case ast.UnaryOp(operand=operand):
+            return number(run, operand)
+        case ast.BinOp(left=left, right=right):
+            return number(run, left) and number(run, right)
+        case ast.Call(func=ast.Name(id="float" | "int" | "len")):
+            return True
+        case ast.Name(id=name):
+            held = run.now.env.get(name)
+            return held is not None and held.kind == "number" and not held.refs
+    return False
 
 
 def joins(run: Run, node: ast.expr | None, obj: Obj) -> bool:
@@ -91,12 +121,4 @@ def _mask(run: Run, index: ast.expr) -> bool:
 
 
 def _basic(run: Run, index: ast.expr) -> bool:
-    match index:
-        case ast.Slice() | ast.Constant(value=int()):
-            return not isinstance(index, ast.Constant) or not isinstance(index.value, bool)
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
-            return True
-        case ast.Name(id=name):
-            value = run.now.env.get(name)
-            return value is not None and value.kind == "number" and not value.refs
-    return False
+    return isinstance(index, ast.Slice) or number(run, index)

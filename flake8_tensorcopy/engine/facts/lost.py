@@ -22,6 +22,7 @@ class LostWrite(Fact):
     copy: ast.AST | None = None  # the expression that copied, where what it copied is seen elsewhere
     written: ast.AST | None = None  # that expression, or an index of it, where the statement writes to it directly
     joined: bool = False  # `written` is an index of the copy, and one index of both says the same
+    number: bool = False  # its one argument is a number
     repeatable: bool = False  # `copy` gives the same when it is evaluated again
 
     @property
@@ -47,6 +48,7 @@ class DroppedResult(Fact):
     slot: str = ""  # what an assignment to `target` binds: name attribute item; global, part (`.grad`) if it cannot
     read: bool = False  # the name is read afterwards
     leaf: bool = False  # a leaf or a Parameter, which a new tensor would not be
+    recorded: bool = False  # a leaf, of which autograd would record a write
 
 
 @dataclass(frozen=True, slots=True)
