@@ -278,15 +278,18 @@ class Editor:
             case "method", cst.Call(func=cst.Attribute(attr=attr), lpar=[]):
                 again = Span(start.line, start.column, whole.line, whole.column)
                 return (Edit(again, ""), Edit(self._region.place(attr), f"{attr.value}_"))
-        text = self.text(source)
-        if isinstance(statement.value, ast.Call) and not statement.value.args and not statement.value.keywords:
-            copied = self.receiver(source)
-            if isinstance(statement.value.func, ast.Attribute) and statement.value.func.attr == "clone" and copied:
-                text = self._between(self._outer(copied))  # `copy_` copies anyhow
-        if "#" in self._between(whole).replace(text, ""):
+        begin = Span(start.end_line, start.end_column, whole.line, whole.column)
+        if "#" in self._between(begin):
             return None
-        cut = Span(start.end_line, start.end_column, whole.end_line, whole.end_column)
-        return (Edit(cut, f".copy_({text})"),)
+        if source.lpar:  # the parentheses become those of the call
+            return (Edit(begin, ".copy_"),)
+        if _is_clone(statement.value) and (copied := self.receiver(source)) is not None:  # `copy_` copies anyhow
+            of = self._outer(copied)
+            tail = Span(of.end_line, of.end_column, whole.end_line, whole.end_column)
+            return (Edit(begin, ".copy_("), Edit(tail, ")"))
+        # With the last character, so that what is put after the statement comes behind it.
+        tail = Span(whole.end_line, whole.end_column - 1, whole.end_line, whole.end_column)
+        return (Edit(begin, ".copy_("), Edit(tail, f"{self._between(tail)})"))
 
     def accumulate(
         self, statement: ast.stmt, place: ast.Subscript, added: ast.expr, wrapped: tuple[str, str]
@@ -462,6 +465,13 @@ class Editor:
                 if node.body[0].lineno > node.lineno and inner > outer:
                     return " " * (inner - outer)
         return "    "
+
+
+def _is_clone(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="clone"), args=[], keywords=[]):
+            return True
+    return False
 
 
 def _first_line(statement: ast.stmt) -> int:

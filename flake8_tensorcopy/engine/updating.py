@@ -61,6 +61,8 @@ def _keeps_shape(run: Run, node: ast.expr, whole: set[str]) -> bool:
             return _keeps_shape(run, operand, whole)
         case ast.Call() if node in run.function_calls:
             op_, short = run.function_calls[node]
+            if short.endswith("_like"):
+                return bool(node.args) and _keeps_shape(run, node.args[0], whole)
             return op_.result == "fresh" and _elementwise(short) and any(
                 _keeps_shape(run, argument, whole) for argument in node.args
             )  # fmt: skip
