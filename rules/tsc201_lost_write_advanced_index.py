@@ -34,8 +34,9 @@ def scrub(features: torch.Tensor) -> torch.Tensor:
 ## Fix
 
 One index and an assignment: `x[mask].zero_()` becomes `x[mask] = 0`, `x[mask].add_(v)` `x[mask] += v`,
-`x[mask][:, 2] = v` `x[mask, 2] = v`, and any other method `x[mask] = x[mask].clamp_(0)`. Unsafe: torch then wants the
-dtype of `x`. None where one index cannot say it, or where the index would have to be computed twice and may differ.
+`x[mask][:, 2] = v` `x[mask, 2] = v`, and any other method `x[mask] = x[mask].clamp_(0)`; what one index cannot say is
+written to a named copy, which is then assigned to the index. Unsafe: torch then wants the dtype of `x`. None where the
+index would have to be computed twice and may differ.
 
 ## Limits
 
@@ -84,7 +85,7 @@ def _index_once(fact: LostWrite, region: Region) -> Fix | None:
     if fact.copy is None or fact.written is None or fact.statement is None:
         return None
     if fact.written is not fact.copy and not fact.joined:
-        return None
+        return _through_a_name(fact, region)
     once = () if fact.written is fact.copy else edit.joined(fact.written)
     match fact.statement:
         case ast.Assign() | ast.AugAssign():
@@ -102,6 +103,22 @@ def _index_once(fact: LostWrite, region: Region) -> Fix | None:
     if isinstance(fact.site, ast.Call) and any(keyword.arg == "out" for keyword in fact.site.keywords):
         change = edit.join(change, edit.drop_argument(fact.site, "out"))
     return edit.fix("Write the result back", change, safe=False)
+
+
+def _through_a_name(fact: LostWrite, region: Region) -> Fix | None:
+    """The copy gets a name, is written, and goes back to where it came from."""
+    edit = region.edit
+    copied = edit.quoted(fact.copy) if fact.copy is not None else None
+    if copied is None or fact.copy is None or fact.statement is None or not fact.repeatable:
+        return None
+    name = edit.unused("selected")
+    return edit.fix(
+        "Write the copy back",
+        edit.before(fact.statement, f"{name} = {copied}"),
+        edit.replace(fact.copy, name),
+        edit.after(fact.statement, f"{copied} = {name}"),
+        safe=False,
+    )
 
 
 def _sign(name: str, args: list[ast.expr], number: bool) -> str | None:

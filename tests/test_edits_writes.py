@@ -64,10 +64,16 @@ INDEXED_ONCE = [
     ("x[x > 0][:, 1:3, -1] += v", "x[x > 0, 1:3, -1] += v"),
     ("x[[0, 2]][:, n].mul_(2)", "x[[0, 2], n] *= 2"),
     ("x[x > 0][  # rows\n    :, 2] = v", None),
-    ("x[x > 0][2] = v", None),  # of what is selected
-    ("x[x > 0][:, y.nonzero()] = v", None),  # would be paired
-    ("x[[[0, 1]]][:, 1] = v", None),  # two axes
-    ("x[x > 0][x[x > 0] > 1].zero_()", None),
+    ("x[x > 0][2] = v  # one", "selected = x[x > 0]\nselected[2] = v  # one\nx[x > 0] = selected"),
+    (
+        "selected = 1\nx[x > 0][2] = selected",
+        "selected = 1\nselected_2 = x[x > 0]\nselected_2[2] = selected\nx[x > 0] = selected_2",
+    ),
+    ("x[x > 0][:, [0, 2]] += v", "selected = x[x > 0]\nselected[:, [0, 2]] += v\nx[x > 0] = selected"),
+    ("x[[[0, 1]]][:, 1] = v", "selected = x[[[0, 1]]]\nselected[:, 1] = v\nx[[[0, 1]]] = selected"),
+    ("x[x > 0][2].zero_()", "selected = x[x > 0]\nselected[2].zero_()\nx[x > 0] = selected"),
+    ("if n: x[x > 0][2] = v", None),
+    ("x[torch.rand(3) > 0.5][0] = v", None),
     ("x[torch.rand(3) > 0.5].neg_()", None),  # drawn twice
     ("x[torch.rand(3) > 0.5].add_(1)", "x[torch.rand(3) > 0.5] += 1"),
 ]

@@ -373,6 +373,14 @@ class Editor:
                     return local + qualified[len(full) :]
         return None
 
+    def unused(self, name: str) -> str:
+        """The name, or one like it, that stands nowhere in the file."""
+        known = {node.id for node in ast.walk(self._region.tree) if isinstance(node, ast.Name)}
+        known |= {node.arg for node in ast.walk(self._region.tree) if isinstance(node, ast.arg)}
+        return next(
+            one for one in (name, *(f"{name}_{count}" for count in range(2, len(known) + 3))) if one not in known
+        )
+
     def _importing(self, statement: str) -> Edits:
         """The import as a line of its own: before the first import that is not of `__future__`."""
         body = self._region.tree.body

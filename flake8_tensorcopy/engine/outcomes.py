@@ -74,7 +74,6 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             target=call.func.value,
             method=True,
             slot=_slot(run, call.func.value),
-            read=_read(run, call.func.value),
             leaf=leaf,
             recorded=leaf and run.stmt is not None and not under_no_grad(run, run.stmt),
         )
@@ -108,7 +107,6 @@ def _dropped_function(run: Run, call: ast.Call) -> None:
             statement=run.stmt,
             target=call.args[0],
             slot=_slot(run, call.args[0]),
-            read=_read(run, call.args[0]),
             leaf=first.obj.param or bool(first.obj.leaf),
         )
     )
@@ -128,8 +126,12 @@ def _slot(run: Run, node: ast.expr) -> str:
     return ""
 
 
-def _read(run: Run, node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and run.stmt is not None and read_later(run, node.id, run.stmt)
+def _settle_dropped(run: Run) -> None:
+    """Of results that are known to be lost: whether the name would be read if it were bound to them."""
+    for mark, fact in list(run.facts.items()):
+        if isinstance(fact, DroppedResult) and fact.slot == "name" and fact.evidence >= 2:
+            assert fact.statement is not None and isinstance(fact.target, ast.Name)
+            run.facts[mark] = replace(fact, read=read_later(run, fact.target.id, fact.statement))
 
 
 def accumulated(run: Run) -> None:
@@ -214,6 +216,7 @@ def finish_run(run: Run) -> None:
     settle(
         run,
     )
+    _settle_dropped(run)
     shared_defaults(run)
     kept_results(run)
     live_in_containers(run)
@@ -233,7 +236,8 @@ def finish_run(run: Run) -> None:
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:
-            change = change_of(run, fact.site, fact.name)
+            updates = fact.computed and (fact.uses_itself or fact.uses_sibling)
+            change = change_of(run, fact.site, fact.name) if updates else None
             plain = was.obj.graph is False and not was.obj.leaf and not was.obj.param
             run.fact(replace(fact, evidence=run.evidence_of(was, fact.site), change=change, plain=plain))
     for place, (move, ref) in run.moves.items():
