@@ -40,9 +40,46 @@ def run_flake8(
     *args: str, cwd: Path, stdin: bytes | None = None, env: dict[str, str] | None = None, python: str = sys.executable
 ) -> Flake8:
     """Runs flake8 in `cwd`; of the plugin's own environment variables only those in `env` are set."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TENSORCOPY_")}
-    done = subprocess.run(
-        [python, "-m", "flake8", *args],
+    done = _run([python, "-m", "flake8", *args], cwd, stdin, env)
+    return Flake8(done.stdout.decode(), done.stderr.decode(), done.returncode)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one run of the command `tensorcopy` printed and how it ended."""
+
+    out: bytes
+    err: str
+    exit: int
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.decode().splitlines()
+
+    @property
+    def places(self) -> list[tuple[str, int, int, str]]:
+        """As of flake8, for the format "concise"."""
+        return Flake8(self.out.decode(), self.err, self.exit).places
+
+
+def run_tensorcopy(*args: str, cwd: Path, stdin: bytes | None = None, env: dict[str, str] | None = None) -> Ran:
+    """Runs `tensorcopy` in `cwd`, with no colours unless `env` asks for them."""
+    done = _run(
+        [sys.executable, "-m", "flake8_tensorcopy.cli", *args], cwd, stdin, {"PYTHONPATH": str(ROOT)} | (env or {})
+    )
+    return Ran(done.stdout, done.stderr.decode(), done.returncode)
+
+
+def _run(
+    command: list[str], cwd: Path, stdin: bytes | None, env: dict[str, str] | None
+) -> subprocess.CompletedProcess[bytes]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TENSORCOPY_") and name not in ("NO_COLOR", "FORCE_COLOR")
+    }
+    return subprocess.run(
+        command,
         cwd=cwd,
         env=kept | {"PYTHONUTF8": "1"} | (env or {}),
         input=b"" if stdin is None else stdin,
@@ -50,7 +87,6 @@ def run_flake8(
         timeout=300,
         check=False,
     )
-    return Flake8(done.stdout.decode(), done.stderr.decode(), done.returncode)
 
 
 @pytest.fixture
