@@ -148,6 +148,7 @@ UPDATED = [
         "p.copy_(\n        p * 0.9  # old\n        + q * 0.1\n    )",
     ),
     ("p = p - 0.1 - q", "p.copy_(p - 0.1 - q)"),
+    ("p = p.data - 0.1 * p.grad.data", "p.copy_(p.data - 0.1 * p.grad.data)"),
     ("p = p.mean(0) * 2", None),
     ("p = torch.cat([p, q]) + 1", None),
 ]

@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.run import Run
 
 _SIGNS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _SAME_SHAPE = frozenset(("clone", "detach", "to", "float", "double", "half", "cpu", "cuda", "contiguous", "type_as"))
+_BROADCAST = frozenset(("where", "maximum", "minimum", "fmax", "fmin"))
 _NO_GRAD = frozenset(("torch.no_grad", "torch.inference_mode"))
 
 
@@ -59,11 +60,13 @@ def _keeps_shape(run: Run, node: ast.expr, whole: set[str]) -> bool:
             return _keeps_shape(run, left, whole) or _keeps_shape(run, right, whole)
         case ast.UnaryOp(operand=operand):
             return _keeps_shape(run, operand, whole)
+        case ast.Attribute(value=value, attr="data" | "grad"):
+            return _keeps_shape(run, value, whole)
         case ast.Call() if node in run.function_calls:
             op_, short = run.function_calls[node]
             if short.endswith("_like"):
                 return bool(node.args) and _keeps_shape(run, node.args[0], whole)
-            return op_.result == "fresh" and _elementwise(short) and any(
+            return op_.result == "fresh" and (_elementwise(short) or short in _BROADCAST) and any(
                 _keeps_shape(run, argument, whole) for argument in node.args
             )  # fmt: skip
         case ast.Call(func=ast.Attribute(value=value, attr=attr)):
