@@ -86,16 +86,12 @@ def _kept(fact: DroppedResult, region: Region) -> Fix | None:
     edit = region.edit
     if fact.target is None or fact.statement is None:
         return None
-    named = (
-        fact.slot == "attribute"
-        or (fact.slot == "item" and (not fact.views or fact.op == "detach"))
-        or (fact.slot == "name" and fact.read)
-    )
+    named = fact.slot == "attribute" or (fact.slot == "item" and not fact.views) or (fact.slot == "name" and fact.read)
     if named and not fact.leaf:
         target = edit.quoted(fact.target)
         change = None if target is None else edit.assign(fact.statement, target)
         return edit.fix("Assign the result", change, safe=False)
-    if not (fact.twin and fact.method and fact.slot) or (fact.leaf and fact.views):
+    if not (fact.twin and fact.method and fact.slot) or (fact.views and (fact.leaf or fact.slot == "item")):
         return None
     block = edit.without_grad(fact.statement) if fact.recorded and fact.slot != "part" else ()
     return edit.fix("Call the operation in place", edit.rename(fact.site, f"{fact.op}_"), block, safe=False)
