@@ -201,6 +201,10 @@ LEAVES = [
         "with torch.no_grad():\n        w = w - 0.1 * w.grad\n        w.grad.zero_()",
         "with torch.no_grad():\n        w -= 0.1 * w.grad\n        w.grad.zero_()",
     ),
+    (
+        "with torch.no_grad():\n        w = w - 0.1 * w.grad\n    v.grad.zero_()",
+        "with torch.no_grad():\n        w -= 0.1 * w.grad\n        w.grad = None\n    v.grad.zero_()",
+    ),
     ("w, n = w - 0.1 * w.grad, 1", None),
 ]
 

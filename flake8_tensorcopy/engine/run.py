@@ -504,7 +504,6 @@ class Run:
     def gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """`.grad` of a value that an update computed: it is no leaf and has none."""
         from flake8_tensorcopy.engine.moved_leaf import used_as_leaf
-        from flake8_tensorcopy.engine.rebinding import report
 
         if isinstance(node, ast.Attribute):
             used_as_leaf(self, ref, node, self.short(node.value), "grad")
@@ -514,14 +513,14 @@ class Run:
         if (candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt) or (
             candidate is not None and not ref.obj.leaf and self.loop
         ):
+            from flake8_tensorcopy.engine.rebinding import report
+
             statement, name = candidate
             evidence = max(2, self.evidence(ref.obj, None))
             report(self, statement, statement, name, "grad_read", node, evidence)
 
     def _item_gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """The same item, met again by the next pass of the outer loop under another value of its index."""
-        from flake8_tensorcopy.engine.rebinding import report
-
         obj = ref.obj
         if obj.parent is None or len(self.loop) < 2 or not obj.slot.startswith("["):
             return
@@ -530,6 +529,8 @@ class Run:
             return
         statement, name, loop, new = known
         if loop[:-1] != self.loop[:-1] and not new.leaf:
+            from flake8_tensorcopy.engine.rebinding import report
+
             report(self, statement, statement, name, "grad_read", node, 2)
 
     def is_storage(self, node: ast.expr) -> bool:

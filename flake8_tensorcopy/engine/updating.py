@@ -24,7 +24,7 @@ def change_of(run: Run, statement: ast.AST | None, target: str) -> Change | None
     return Change(
         form=_form(run, one, source),
         recorded=not under_no_grad(run, statement),
-        clears=_clears(run, isinstance(one, ast.Name)),
+        clears=_clears(run, one),
         argument=isinstance(one, ast.Name) and one.id in _arguments(run),
     )
 
@@ -97,17 +97,23 @@ def under_no_grad(run: Run, statement: ast.AST) -> bool:
     return False
 
 
-def _clears(run: Run, local: bool) -> bool:
-    """The function (for what an object holds, its class) sets gradients to None or to zero."""
+def _clears(run: Run, target: ast.expr) -> bool:
+    """The function (for what an object holds, its class) sets the gradient to None or to zero."""
     cls = run.function.cls
+    local = isinstance(target, ast.Name) or cls is None
+    held = {run.text(target), *run.function.loops}  # a loop over what is trained clears all of it
     for node in ast.walk(run.function.node if local or cls is None else cls.node):
         match node:
-            case ast.Assign(targets=[ast.Attribute(attr="grad")]):
-                return True
-            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="grad"), attr="zero_" | "fill_")):
-                return True
+            case ast.Assign(targets=[ast.Attribute(value=owner, attr="grad")]):
+                pass
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(value=owner, attr="grad"), attr="zero_" | "fill_")):
+                pass
             case ast.Call(func=ast.Attribute(attr="zero_grad")):
                 return True
+            case _:
+                continue
+        if run.text(owner) in held:
+            return True
     return False
 
 
