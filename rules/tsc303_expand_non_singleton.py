@@ -84,9 +84,9 @@ def _aligned(fact: ClashingExpand, region: Region) -> Fix | None:
         return None
     if fact.keeps:
         return edit.fix("Keep the dimension", edit.add_argument(fact.reduced, "keepdim=True"), safe=False)
-    given = call.func.value if fact.op in ("expand", "expand_as") and isinstance(call.func, ast.Attribute) else None
-    if fact.dropped is not None and given is not None:
-        return edit.fix("Put the dimension back", edit.method(given, f".unsqueeze({fact.dropped})"), safe=False)
+    if fact.dropped is not None:
+        back = edit.method(fact.given, f".unsqueeze({fact.dropped})")
+        return edit.fix("Put the dimension back", back, safe=False)
     if fact.op == "expand" and fact.repeats and len(fact.repeats) == len(call.args):
         times = (edit.replace(argument, str(count)) for argument, count in zip(call.args, fact.repeats, strict=True))
         return edit.fix("Repeat", edit.rename(call, "repeat"), *times, safe=False)

@@ -274,7 +274,12 @@ LAYOUTS = [
         "m = x.sum(-1,)\nprint(m)\nreturn m.expand_as(x)",
         "m = x.sum(-1,)\nprint(m)\nreturn m.unsqueeze(-1).expand_as(x)",
     ),
-    ("TSC303", "m = x.sum(1)\nprint(m)\nreturn torch.broadcast_to(m, x.shape)", None),
+    (
+        "TSC303",
+        "m = x.sum(1)\nprint(m)\nreturn torch.broadcast_to(m, x.shape)",
+        "m = x.sum(1)\nprint(m)\nreturn torch.broadcast_to(m.unsqueeze(1), x.shape)",
+    ),
+    ("TSC303", "m = x.sum((1, 2))\nprint(m)\nreturn m.expand_as(x)", None),
     ("TSC303", "return x.max(1)[0].expand_as(x)", "return x.max(1, keepdim=True)[0].expand_as(x)"),
     ("TSC303", "return torch.zeros(3, 2).expand(3, 6)", "return torch.zeros(3, 2).repeat(1, 3)"),
     ("TSC303", "return torch.zeros(3, 2).expand(-1, 5)", None),

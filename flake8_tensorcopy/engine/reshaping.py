@@ -144,6 +144,7 @@ def _clashing(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str, args: 
             reduced=reduced,
             own=_text(own),
             wanted=_text(wanted),
+            given=receiver,
             keeps=whole and reduced is not None and _only_for(run, reduced, receiver),
             dropped=_dropped_axis(run, reduced) if whole else None,
             repeats=() if reduced is not None else _repeats(layout_of(run, refs[0]), target),

@@ -39,6 +39,7 @@ class ClashingExpand(Fact):
     reduced: ast.AST | None  # the reduction that dropped an axis before the last one
     own: str  # the sizes that clash, where they are numbers
     wanted: str
+    given: ast.expr | None = None  # what is expanded
     keeps: bool = False  # `keepdim=True` of the reduction reaches nothing but the call
     dropped: int | None = None  # the axis that the reduction dropped, where it is one number
     repeats: tuple[int, ...] = ()  # how often each axis would be repeated, where all sizes are numbers
