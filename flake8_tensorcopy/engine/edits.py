@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine import importing
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.facts.lost import Change
     from flake8_tensorcopy.engine.region import Region
 
 Edits = tuple[Edit, ...]
@@ -99,6 +100,11 @@ class Editor:
 
     def call(self, site: Maybe, function: str) -> Edits | None:
         """An expression as the only argument of a function: `x` becomes `copy.deepcopy(x)`."""
+        if isinstance(site, ast.GeneratorExp):  # its parentheses belong to it, or are those of a call
+            span = self._region.span(site)
+            before = self._region.lines[span.line - 1][: span.column].rstrip()[-1:]
+            start = Span(span.line, span.column, span.line, span.column)
+            return None if before.isidentifier() or before in (")", "]") else (Edit(start, function),)
         node = self._expression(site)
         if node is None:
             return None
@@ -205,10 +211,16 @@ class Editor:
         return node.args if isinstance(node, cst.Call) else ()
 
     def add_argument(self, call: Maybe, text: str) -> Edits | None:
-        """One more argument at the end of a call, as `memory_format=torch.contiguous_format`."""
+        """One more argument at the end of a call, as `keepdim=True`; of a keyword that is there, another value."""
         node = self._expression(call)
         if not isinstance(node, cst.Call):
             return None
+        keyword, _, value = text.partition("=")
+        for argument in node.args:
+            if argument.star == "**":
+                return None
+            if argument.keyword is not None and argument.keyword.value == keyword:
+                return self.replace(argument.value, value)
         if not node.args:
             span = self._region.place(node)
             return (Edit(Span(span.end_line, span.end_column - 1, span.end_line, span.end_column - 1), text),)
@@ -407,6 +419,90 @@ class Editor:
         span = self._region.span(statement)
         return (Edit(Span(span.line, span.column, span.line, span.column), f"{target} = "),)
 
+    def written(self, statement: ast.stmt, operator: str, value: str) -> Edits | None:
+        """A method call as a statement becomes an assignment: `x[m].fill_(v)` becomes `x[m] = v`."""
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        node, value_of = self._expression(call), self.receiver(call)
+        if node is None or node.lpar or value_of is None:
+            return None
+        end, start = self._region.place(node), self._outer(value_of)
+        cut = Span(start.end_line, start.end_column, end.end_line, end.end_column)
+        return None if "#" in self._between(cut) else (Edit(cut, f" {operator} {value}"),)
+
+    def in_place(self, statement: ast.AST, change: Change | None) -> Edits | None:
+        """An assignment becomes a write to what its target holds: `x = x - y` becomes `x -= y`."""
+        if not isinstance(statement, ast.Assign) or change is None or not change.form:
+            return None
+        target, source = self._expression(statement.targets[0]), self._expression(statement.value)
+        if target is None or source is None or target.lpar:
+            return None
+        start, whole = self._region.place(target), self._outer(source)
+        match change.form, source:
+            case "augmented", cst.BinaryOperation(lpar=[], operator=operator, right=right):
+                operand = self._outer(right)
+                cut = Span(start.end_line, start.end_column, operand.line, operand.column)
+                sign = self._between(self._region.place(operator)).strip()
+                return None if "#" in self._between(cut) else (Edit(cut, f" {sign}= "),)
+            case "method", cst.Call(func=cst.Attribute(attr=attr), lpar=[]):
+                again = Span(start.line, start.column, whole.line, whole.column)
+                return (Edit(again, ""), Edit(self._region.place(attr), f"{attr.value}_"))
+        begin = Span(start.end_line, start.end_column, whole.line, whole.column)
+        if "#" in self._between(begin):
+            return None
+        if source.lpar:  # the parentheses become those of the call
+            return (Edit(begin, ".copy_"),)
+        if _is_clone(statement.value) and (copied := self.receiver(source)) is not None:  # `copy_` copies anyhow
+            of = self._outer(copied)
+            tail = Span(of.end_line, of.end_column, whole.end_line, whole.end_column)
+            return (Edit(begin, ".copy_("), Edit(tail, ")"))
+        # With the last character, so that what is put after the statement comes behind it.
+        tail = Span(whole.end_line, whole.end_column - 1, whole.end_line, whole.end_column)
+        return (Edit(begin, ".copy_("), Edit(tail, f"{self._between(tail)})"))
+
+    def accumulate(
+        self, statement: ast.stmt, place: ast.Subscript, added: ast.expr, wrapped: tuple[str, str]
+    ) -> Edits | None:
+        """`x[i] += v` becomes `x.index_put_((i,), v, accumulate=True)`, with a text before and after the value."""
+        node, value = self._expression(place), self._expression(added)
+        if not isinstance(node, cst.Subscript) or node.lpar or value is None:
+            return None
+        base, end = self._outer(node.value), self._outer(value)
+        inner = [self._region.place(item.slice) for item in node.slice]
+        first, last = inner[0], inner[-1]
+        start = Span(base.end_line, base.end_column, first.line, first.column)
+        middle = Span(last.end_line, last.end_column, end.line, end.column)
+        until = self._region.span(statement)
+        rest = Span(end.end_line, end.end_column, until.end_line, until.end_column)
+        if any("#" in self._between(cut) for cut in (start, middle, rest)):
+            return None
+        close = ")" if len(inner) > 1 else ",)"
+        before, after = wrapped
+        return (
+            Edit(start, ".index_put_(("),
+            Edit(middle, f"{close}, {before}"),
+            Edit(rest, f"{after}, accumulate=True)"),
+        )
+
+    def without_grad(self, statement: ast.stmt) -> Edits | None:
+        """A statement under `torch.no_grad()`, as the file writes it; None where the file does not import torch."""
+        no_grad = self.imported("torch.no_grad", statement)
+        return None if no_grad is None else self.under(statement, f"with {no_grad}():")
+
+    def joined(self, outer: Maybe) -> Edits | None:
+        """Two indices in a row as one, the second less its leading `:`: `x[m][:, 2]` becomes `x[m, 2]`."""
+        match self._expression(outer):
+            case cst.Subscript(
+                value=cst.Subscript(slice=[cst.SubscriptElement() as last], lpar=[]), slice=[_, second, *_]
+            ):
+                first, then = self._region.place(last.slice), self._region.place(second)
+                if isinstance(last.slice, cst.Index) and isinstance(last.slice.value, cst.BaseExpression):
+                    first = self._outer(last.slice.value)
+                if isinstance(second.slice, cst.Index):
+                    then = self._outer(second.slice.value)
+                cut = Span(first.end_line, first.end_column, then.line, then.column)
+                return None if "#" in self._between(cut) else (Edit(cut, ", "),)
+        return None
+
     def out_of_place(self, statement: ast.stmt | None) -> Edits | None:
         """A name is bound to a new value instead of being written: `x += y` becomes `x = x + y`, `x.add_(y)` becomes
         `x = x.add(y)`."""
@@ -453,6 +549,14 @@ class Editor:
         None where no import that stands above the site leads to it.
         """
         return importing.written(self._region.tree, qualified, self._region.line(site))
+
+    def unused(self, name: str) -> str:
+        """The name, or one like it, that stands nowhere in the file."""
+        known = {node.id for node in ast.walk(self._region.tree) if isinstance(node, ast.Name)}
+        known |= {node.arg for node in ast.walk(self._region.tree) if isinstance(node, ast.arg)}
+        return next(
+            one for one in (name, *(f"{name}_{count}" for count in range(2, len(known) + 3))) if one not in known
+        )
 
     def _known(self, qualified: str, site: ast.AST) -> tuple[str, Edits] | None:
         name = self.imported(qualified, site)
@@ -524,6 +628,13 @@ class Editor:
                 if node.body[0].lineno > node.lineno and inner > outer:
                     return " " * (inner - outer)
         return "    "
+
+
+def _is_clone(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="clone"), args=[], keywords=[]):
+            return True
+    return False
 
 
 def _first_line(statement: ast.stmt) -> int:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafRebound, LeafWrite, MarkedNonLeaf
+from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafWrite, MarkedNonLeaf
 from flake8_tensorcopy.engine.graph import freeze, frozen, is_leaf, looks_at_mode, mark
 from flake8_tensorcopy.engine.linked import linked
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
@@ -96,6 +96,8 @@ def _trains(run: Run, ref: Ref) -> bool:
 
 def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -> None:
     """`x.requires_grad = True`, `x.requires_grad_()`."""
+    from flake8_tensorcopy.engine.rebinding import report
+
     for ref in base.refs:
         if run.now.grad and not run.tape.expected and not looks_at_mode(run.now.arms | ref.arms):
             _marked_if_given(run, node, ref, target, attribute)
@@ -104,7 +106,7 @@ def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -
             run.tape.marked.append((ref.obj, fact))
             update = run.leaf_candidates.get(ref.place) if attribute and ref.place is not None else None
             if update is not None:
-                run.fact(LeafRebound(site=update[0], target=update[1], reason="marked", expected=node, evidence=3))
+                report(run, update[0], update[0], update[1], "marked", node)
 
 
 def _marked_if_given(run: Run, node: ast.AST, ref: Ref, target: str, attribute: bool) -> None:
