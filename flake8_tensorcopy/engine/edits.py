@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from flake8_tensorcopy.engine.blocks import Blocks, first_line
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
 if TYPE_CHECKING:
@@ -40,11 +41,12 @@ class Editor:
 
     def __init__(self, region: Region) -> None:
         self._region = region
+        self._blocks = Blocks(region)
 
     def fix(self, title: str, *parts: Edits | None, safe: bool) -> Fix | None:
         """The repair that makes all of these changes; None if one of them cannot be made."""
         edits = self.join(*parts)
-        return Fix(title, tuple(sorted(set(edits))), safe) if edits else None
+        return Fix(title, tuple(sorted(_merged(edits))), safe) if edits else None
 
     @staticmethod
     def join(*parts: Edits | None) -> Edits | None:
@@ -203,34 +205,20 @@ class Editor:
 
     def before(self, statement: ast.stmt, *lines: str) -> Edits | None:
         """Lines of their own before a statement, indented as it is."""
-        indent = self._indent(statement)
-        if indent is None:
-            return None
-        line = _first_line(statement)
-        return (Edit(Span(line, 0, line, 0), "".join(f"{indent}{text}\n" for text in lines)),)
+        return self._blocks.before(statement, lines)
 
     def after(self, statement: ast.stmt, *lines: str) -> Edits | None:
         """Lines of their own after a simple statement, indented as it is."""
-        indent = self._indent(statement)
-        end = statement.end_lineno or statement.lineno
-        if indent is None or not self._ends_line(statement):
-            return None
-        text = "".join(f"\n{indent}{line}" for line in lines)
-        column = len(self._region.lines[end - 1].rstrip("\n"))
-        return (Edit(Span(end, column, end, column), text),)
+        return self._blocks.after(statement, lines)
 
-    def under(self, statement: ast.stmt, header: str) -> Edits | None:
-        """A statement as the body of a block: `header` on a line of its own, the statement indented below it."""
-        indent, first = self._indent(statement), _first_line(statement)
-        end = statement.end_lineno or statement.lineno
-        if indent is None or not self._ends_line(statement) or self._holds_long_text(first, end):
-            return None
-        step = "\t" if "\t" in indent else self._step()
-        inner = (line for line in range(first + 1, end + 1) if self._region.lines[line - 1].strip())
-        return (
-            Edit(Span(first, 0, first, 0), f"{indent}{header}\n{step}"),
-            *(Edit(Span(line, 0, line, 0), step) for line in inner),
-        )
+    def under(self, statements: ast.stmt | Sequence[ast.stmt], header: str) -> Edits | None:
+        """One or several statements of a suite, as they follow each other, as the body of a block: `header` on a line
+        of its own, the statements indented below it."""
+        return self._blocks.under([statements] if isinstance(statements, ast.stmt) else statements, header)
+
+    def together(self, statements: Iterable[ast.stmt]) -> dict[ast.stmt, tuple[ast.stmt, ...]]:
+        """For each of some statements those that stand with it, one right after the other."""
+        return self._blocks.together(statements)
 
     def assign(self, statement: ast.stmt, target: str) -> Edits | None:
         """An expression statement becomes an assignment: `x.clamp(0)` becomes `x = x.clamp(0)`."""
@@ -277,6 +265,19 @@ class Editor:
                     return local + qualified[len(full) :]
         return None
 
+    def named(self, qualified: str, site: ast.AST) -> tuple[str, Edits] | None:
+        """How a qualified name of torch is written at a site, and the edits that import torch where the file does not.
+
+        None where that cannot be told.
+        """
+        if known := self.imported(qualified, site):
+            return known, ()
+        root, _, rest = qualified.partition(".")
+        if (found := self.module(root, site)) is None:
+            return None
+        local, edits = found
+        return f"{local}.{rest}", edits
+
     def _importing(self, statement: str) -> Edits:
         """The import as a line of its own: before the first import that is not of `__future__`."""
         body = self._region.tree.body
@@ -286,7 +287,7 @@ class Editor:
             future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
             if not (docstring or future):
                 if isinstance(node, (ast.Import, ast.ImportFrom)):
-                    line = _first_line(node)
+                    line = first_line(node)
                 break
             line = (node.end_lineno or node.lineno) + 1
         else:
@@ -338,43 +339,17 @@ class Editor:
         first, last = self._region.place(node.lpar[0]), self._region.place(node.rpar[-1])
         return Span(first.line, first.column, last.end_line, last.end_column)
 
-    def _indent(self, statement: ast.stmt) -> str | None:
-        """The white space before a statement; None where something else stands before it on its line."""
-        line = _first_line(statement)
-        column = statement.col_offset if line == statement.lineno else 0
-        head = self._region.lines[line - 1][:column]
-        if head.strip():
-            return None
-        before = self._region.lines[line - 2] if line > 1 else ""
-        return None if before.endswith("\\\n") else head
 
-    def _ends_line(self, statement: ast.stmt) -> bool:
-        """Nothing but a comment follows on the line where a statement ends."""
-        span = self._region.span(statement)
-        rest = self._region.lines[span.end_line - 1][span.end_column :].strip()
-        return not rest or rest.startswith("#")
-
-    def _holds_long_text(self, first: int, end: int) -> bool:
-        """A text or a backslash runs over lines, which an indentation would change."""
-        if first == end:
-            return False
-        text = "".join(self._region.lines[first - 1 : end])
-        return '"""' in text or "'''" in text or "\\\n" in text
-
-    def _step(self) -> str:
-        """One level of indentation, as the file has it."""
-        for node in ast.walk(self._region.tree):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With, ast.While)):
-                inner, outer = node.body[0].col_offset, node.col_offset
-                if node.body[0].lineno > node.lineno and inner > outer:
-                    return " " * (inner - outer)
-        return "    "
-
-
-def _first_line(statement: ast.stmt) -> int:
-    """The line where a statement begins, decorators counted."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(node.lineno for node in decorators)])
+def _merged(edits: Edits) -> Iterator[Edit]:
+    """Each edit once, and insertions at one place as one: whole lines first, then the rest as given."""
+    at: dict[Span, list[str]] = {}
+    for edit in dict.fromkeys(edits):
+        at.setdefault(edit.span, []).append(edit.text)
+    for span, texts in at.items():
+        if (span.line, span.column) == (span.end_line, span.end_column):
+            yield Edit(span, "".join(sorted(texts, key=lambda text: "\n" not in text)))
+        else:
+            yield from (Edit(span, text) for text in texts)
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:

@@ -24,6 +24,7 @@ class LeafWrite(Fact):
     parameter: bool
     certain: bool  # the written name has no alternative, and the module is known to train
     inner: ast.AST | None = None
+    statement: ast.stmt | None = None  # the statement of the write, if nothing in it needs a graph
 
     @property
     def verb(self) -> str:
