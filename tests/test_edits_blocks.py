@@ -23,7 +23,7 @@ def changed(text: str, change: Callable[[Editor, list[ast.stmt]], Edits | None])
     found = [
         node
         for node in ast.walk(tree)
-        if (isinstance(node, ast.Expr) and "add_" in ast.unparse(node))
+        if (isinstance(node, (ast.Expr, ast.AugAssign)) and "add_" in ast.unparse(node))
         or (isinstance(node, ast.FunctionDef) and node.name == "add_")
     ]
     fix = edit.fix("Change it", change(edit, sorted(found, key=lambda node: node.lineno)), safe=False)
@@ -263,6 +263,39 @@ def test_lines_come_before_what_else_is_put_at_the_beginning() -> None:
         return edit.join(edit.assign(found[0], "y"), edit.under(found[0], BLOCK))
 
     assert changed("y.add_(1)\n", both) == "with torch.no_grad():\n    y = y.add_(1)\n"
+
+
+def out_of_place(edit: Editor, found: list[ast.stmt]) -> Edits | None:
+    return edit.join(*(edit.out_of_place(one) for one in found))
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    cases(
+        ("method", "y.add_(1)\n", "y = y.add(1)\n"),
+        ("method over lines", "y.add_(\n    1,  # one\n)\n", "y = y.add(\n    1,  # one\n)\n"),
+        ("sum", "y += x.add_\n", "y = y + x.add_\n"),
+        ("no blanks", "y*=add_\n", "y= y *add_\n"),
+        ("power", "y **= -add_\n", "y = y ** -add_\n"),
+        ("operand that binds closer", "y += 2 * add_  # two\n", "y = y + 2 * add_  # two\n"),
+        ("operand that binds as close", "y -= 2 - add_  # two\n", "y = y - (2 - add_)  # two\n"),
+        ("operand that binds less", "y @= x + add_\n", "y = y @ (x + add_)\n"),
+        ("condition", "y //= add_ if x else 1\n", "y = y // (add_ if x else 1)\n"),
+        ("comparison", "y += add_ > 1\n", "y = y + (add_ > 1)\n"),
+        ("negation", "y &= not add_\n", "y = y & (not add_)\n"),
+        ("lambda", "y += lambda: add_\n", "y = y + (lambda: add_)\n"),
+        ("tuple", "y += 1, add_\n", "y = y + (1, add_)\n"),
+        ("in parentheses", "y *= (\n    x + add_\n)\n", "y = y * (\n    x + add_\n)\n"),
+        ("backslash", "y += \\\n    add_\n", "y = y + \\\n    add_\n"),
+    ),
+)
+def test_a_new_value(text: str, result: str) -> None:
+    assert changed(text, out_of_place) == result
+
+
+@pytest.mark.parametrize("text", ["x.y += add_\n", "y[0] += add_\n", "x.y.add_(1)\n", "y.add_.add()\n", "add_(y)\n"])
+def test_no_new_value_for_what_is_no_name(text: str) -> None:
+    assert changed(text, out_of_place) is None
 
 
 def test_a_name_of_torch_as_the_file_writes_it() -> None:

@@ -31,6 +31,12 @@ _PRIMARY = (
     cst.SetComp, cst.SimpleString, cst.FormattedString,
 )  # fmt: skip
 
+# How strongly operators bind.
+_STRENGTH: dict[type[ast.operator], int] = {
+    ast.BitOr: 0, ast.BitXor: 1, ast.BitAnd: 2, ast.LShift: 3, ast.RShift: 3, ast.Add: 4, ast.Sub: 4, ast.Mult: 5,
+    ast.MatMult: 5, ast.Div: 5, ast.FloorDiv: 5, ast.Mod: 5, ast.Pow: 6,
+}  # fmt: skip
+
 
 class Editor:
     """Makes edits of one file.
@@ -227,6 +233,26 @@ class Editor:
         span = self._region.span(statement)
         return (Edit(Span(span.line, span.column, span.line, span.column), f"{target} = "),)
 
+    def out_of_place(self, statement: ast.stmt | None) -> Edits | None:
+        """A name is bound to a new value instead of being written: `x += y` becomes `x = x + y`, `x.add_(y)` becomes
+        `x = x.add(y)`."""
+        node = None if statement is None else self._region.node(statement)
+        match statement, node:
+            case ast.AugAssign(op=op, value=given), cst.AugAssign(
+                target=cst.Name(value=name), operator=sign, value=value
+            ):
+                place, span = self._region.place(sign), self._outer(value)
+                changed = Edit(place, f"= {name} {self._between(place)[:-1]}")
+                if value.lpar or _binds_closer(given, op):
+                    return (changed,)
+                start = Edit(Span(span.line, span.column, span.line, span.column), "(")
+                end = Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), ")")
+                return (changed, start, end)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call), _:
+                if method.endswith("_") and not method.endswith("__"):
+                    return self.join(self.rename(call, method[:-1]), self.assign(statement, name))
+        return None
+
     # Names that a repair needs.
 
     def module(self, name: str, site: ast.AST) -> tuple[str, Edits] | None:
@@ -338,6 +364,14 @@ class Editor:
             return span
         first, last = self._region.place(node.lpar[0]), self._region.place(node.rpar[-1])
         return Span(first.line, first.column, last.end_line, last.end_column)
+
+
+def _binds_closer(operand: ast.expr, op: ast.operator) -> bool:
+    """An expression needs no parentheses as the right operand of an operator."""
+    if isinstance(operand, ast.BinOp):
+        return _STRENGTH[type(operand.op)] > _STRENGTH[type(op)]
+    loose = (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Tuple, ast.Yield, ast.YieldFrom)
+    return not isinstance(operand, loose) and not (isinstance(operand, ast.UnaryOp) and isinstance(operand.op, ast.Not))
 
 
 def _merged(edits: Edits) -> Iterator[Edit]:

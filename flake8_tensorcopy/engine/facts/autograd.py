@@ -48,6 +48,8 @@ class SavedWrite(Fact):
     bypassed: bool  # written through `.data`: no error, a wrong gradient
     leaf: bool
     inner: ast.AST | None = None
+    statement: ast.stmt | None = None  # the write, where a value of its own could take its place: one name has this one
+    kept: tuple[ast.expr, ...] = ()  # what is kept, where it is made or given: of clones, nothing else would be written
 
     @property
     def verb(self) -> str:
