@@ -157,10 +157,10 @@ class Editor:
         node = self._expression(call)
         return node.args if isinstance(node, cst.Call) else ()
 
-    def add_argument(self, call: Maybe, text: str) -> Edits | None:
+    def add_argument(self, call: Maybe, text: str | None) -> Edits | None:
         """One more argument at the end of a call, as `memory_format=torch.contiguous_format`."""
         node = self._expression(call)
-        if not isinstance(node, cst.Call):
+        if not isinstance(node, cst.Call) or text is None:
             return None
         if not node.args:
             span = self._region.place(node)
@@ -206,6 +206,32 @@ class Editor:
         elif argument.star:
             start = Span(end.line, end.column - len(argument.star), end.end_line, end.end_column)
         return start, end
+
+    def hoist(self, call: Maybe, outer: Maybe) -> Edits | None:
+        """A call moves out, to take in what is computed from it: `f(x, key=1).half()` becomes `f(x.half(), key=1)`."""
+        node, whole = self._expression(call), self._expression(outer)
+        if not isinstance(node, cst.Call) or whole is None or whole is node or not node.args:
+            return None
+        first = node.args[0]
+        if first.star or not (first.keyword is None or first.keyword.value == "data"):
+            return None
+        if isinstance(first.value, cst.GeneratorExp) and not first.value.lpar:
+            return None
+        inner, value, around = self._region.place(node), self._outer(first.value), self._outer(whole)
+        head = Span(inner.line, inner.column, value.line, value.column)
+        tail = Span(value.end_line, value.end_column, inner.end_line, inner.end_column)
+        open_, close = ("", "") if first.value.lpar or isinstance(first.value, _PRIMARY) else ("(", ")")
+        edits = [
+            Edit(tail, close),
+            Edit(Span(around.end_line, around.end_column, around.end_line, around.end_column), self._between(tail)),
+        ]
+        if (inner.line, inner.column) == (around.line, around.column):
+            if open_:
+                edits.append(Edit(Span(value.line, value.column, value.line, value.column), open_))
+        else:
+            edits.append(Edit(head, open_))
+            edits.append(Edit(Span(around.line, around.column, around.line, around.column), self._between(head)))
+        return tuple(edits)
 
     # Statements.
 

@@ -16,6 +16,11 @@ class MovedParameter(Fact):
     op: str
     stored: ast.AST
     always: bool  # whatever the device and dtype
+    whole: ast.expr | None = None  # the expression that the Parameter would have to be made of
+    alone: bool = False  # which nothing else on a graph has a part in
+    direct: ast.Call | None = None  # the clone or move that a new tensor has no need of
+    factory: ast.Call | None = None  # what makes that tensor, if it can be told the device
+    random: bool = False  # a device would draw other numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,6 +32,9 @@ class MovedLeaf(Fact):
     used: ast.AST
     use: str  # grad, optimizer
     always: bool  # whatever the device and dtype
+    marked: ast.AST | None = None  # the call that makes it require grad
+    whole: ast.expr | None = None  # the expression that would have to require grad instead
+    direct: ast.Call | None = None  # a clone that would have no use then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
