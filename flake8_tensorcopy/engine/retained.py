@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
@@ -11,6 +12,7 @@ from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
 from flake8_tensorcopy.engine.facts import GraphRetained
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
+from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Added
 from flake8_tensorcopy.engine.values import Obj, Ref, Value
@@ -27,14 +29,15 @@ def augmented(run: Run, node: ast.AugAssign, value: Value) -> None:
         return
     obj = value.obj
     if obj is not None and obj.kind in ("list", "tuple"):
-        for held in run.now.fields(obj).values():
-            _note(run, node, node.target, "list", run.short(node.value), held)
+        for held, given in _each(run, value, node.value):
+            _note(run, node, node.target, "list", run.short(node.value), held, given)
     elif run.now.grad:
-        _note(run, node, node.target, "sum", run.short(node.value), value)
+        _note(run, node, node.target, "sum", run.short(node.value), value, node.value)
 
 
 def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
     """`total = total + loss`, `mean = 0.9 * mean + 0.1 * loss`."""
+    whole = source
     if isinstance(source, ast.IfExp):
         # `mean = loss if mean is None else 0.9 * mean + 0.1 * loss`
         source = source.orelse if isinstance(source.orelse, ast.BinOp) else source.body
@@ -43,11 +46,25 @@ def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None
     text = run.text(target)
     if not any(isinstance(part, type(target)) and run.text(part) == text for part in ast.walk(source)):
         return
+    plain, added = _added(run, source, text)
+    shown = run.short(added[-1] if added else source)
+    how = "average" if plain else "sum"
+    given = to_detach(run, whole, text)
+    _note(run, run.stmt, target, how, shown, value, given, made=source)
+
+
+def _added(run: Run, source: ast.expr, text: str) -> tuple[bool, list[ast.expr]]:
+    """Whether no summand is what the sum was before, and the summands that have nothing to do with that."""
     summed = _summands(source)
     plain = [one for one in summed if run.text(one) != text]
     added = [one for one in plain if not re.search(rf"(?<![\w.]){re.escape(text)}(?!\w)", run.text(one))]
-    shown = run.short(added[-1] if added else source)
-    _note(run, run.stmt, target, "sum" if len(plain) < len(summed) else "average", shown, value, made=source)
+    return len(plain) == len(summed), added
+
+
+def to_detach(run: Run, source: ast.expr, text: str) -> ast.expr:
+    """What of a new sum would have to be detached: what is added to the old one, or the whole."""
+    _, added = _added(run, source, text) if isinstance(source, ast.BinOp) else (False, [])
+    return added[0] if len(added) == 1 else source
 
 
 def _summands(node: ast.expr) -> list[ast.expr]:
@@ -74,16 +91,24 @@ def keep_in_container(run: Run, node: ast.Call, ref: Ref, name: str, value: Valu
     older = obj.loop is None or len(obj.loop) < len(run.loop)
     if (obj.kind == "list" and older) or (obj.kind == "unknown" and obj.owner in ("argument", "attribute", "item")):
         if obj.kind == "list" or name == "append":
-            for held in _each(run, value):
-                _note(run, node, func.value, "list", run.short(node.args[-1]), held, keeper=(obj,))
+            for held, given in _each(run, value, node.args[-1]):
+                _note(run, node, func.value, "list", run.short(node.args[-1]), held, given, keeper=(obj,))
 
 
-def _each(run: Run, value: Value) -> list[Value]:
-    """The value, or what a new dict or tuple holds: `history.append({"loss": loss})`."""
+def _each(run: Run, value: Value, node: ast.expr) -> list[tuple[Value, ast.expr | None]]:
+    """The value, or what a new dict or tuple holds: `history.append({"loss": loss})`; each with its expression."""
     obj = value.obj
-    if obj is not None and obj.kind in ("dict", "tuple", "list") and obj.owner == "fresh":
-        return [held for held in run.now.fields(obj).values() if held.refs]
-    return [value]
+    if obj is None or obj.kind not in ("dict", "tuple", "list") or obj.owner != "fresh":
+        return [(value, node)]
+    held = list(run.now.fields(obj).values())
+    nodes: list[ast.expr] = []
+    match node:
+        case ast.Dict(keys=keys, values=values) if None not in keys:
+            nodes = values
+        case ast.Tuple(elts=elts) | ast.List(elts=elts) if not any(isinstance(one, ast.Starred) for one in elts):
+            nodes = elts
+    given = nodes if len(nodes) == len(held) else [None] * len(held)
+    return [(one, at) for one, at in zip(held, given, strict=True) if one.refs]
 
 
 def put_into(run: Run, target: ast.Subscript, ref: Ref, value: Value, source: ast.expr) -> None:
@@ -93,7 +118,7 @@ def put_into(run: Run, target: ast.Subscript, ref: Ref, value: Value, source: as
     if obj.kind != "tensor" or obj.owner != "fresh" or not run.within or not run.now.grad or run.stmt is None:
         return
     if not detached(ref) and not inside(made, run.within[-1]) and isinstance(target.value, (ast.Name, ast.Attribute)):
-        _note(run, run.stmt, target.value, "list", run.short(source), value, keeper=(obj,))
+        _note(run, run.stmt, target.value, "list", run.short(source), value, source, keeper=(obj,))
 
 
 def _is_deque(run: Run, obj: Obj) -> bool:
@@ -107,7 +132,7 @@ def _is_deque(run: Run, obj: Obj) -> bool:
 def added_in_place(run: Run, node: ast.Call, ref: Ref, name: str, func: ast.Attribute, values: list[Value]) -> None:
     """`total.add_(loss)`."""
     if name in ("add_", "sub_") and values and values[0].refs and run.now.grad:
-        _note(run, node, func.value, "sum", run.short(node.args[0]), values[0], keeper=(ref.obj,))
+        _note(run, node, func.value, "sum", run.short(node.args[0]), values[0], node.args[0], keeper=(ref.obj,))
 
 
 def _note(
@@ -117,6 +142,7 @@ def _note(
     how: str,
     name: str,
     value: Value,
+    given: ast.expr | None,
     made: ast.AST | None = None,
     keeper: tuple[Obj, ...] = (),
 ) -> None:
@@ -134,8 +160,58 @@ def _note(
     now = run.now
     keeper = (*keeper, *(ref.obj for ref in _held(run, target)))
     run.trail.added.append(
-        Added(site, target, how, name, objs, keeper, run.loop, run.within, now.arms, run.ticks, made or site)
+        Added(
+            site,
+            target,
+            how,
+            name,
+            objs,
+            keeper,
+            run.loop,
+            run.within,
+            now.arms,
+            run.ticks,
+            made or site,
+            None if given is None else narrowed(run, given),
+        )
     )
+
+
+def narrowed(run: Run, node: ast.expr) -> ast.expr | None:
+    """The tensor in an expression that scales one, or copies one; None where it is a tensor on some paths only."""
+    state = last_state(run)
+    env = state.env if state is not None else {}
+    match node:
+        case ast.UnaryOp(operand=inner):
+            return narrowed(run, inner)
+        case ast.BinOp(left=left, right=right, op=ast.Mult() | ast.Div()):
+            first, second = _off_graph(env, left), _off_graph(env, right)
+            if first != second:
+                return narrowed(run, right if first else left)
+        case ast.Call(func=ast.Attribute(value=inner, attr="clone")) if not isinstance(inner, ast.Name) or (
+            inner.id in env
+        ):
+            return inner
+        case ast.IfExp(body=body, orelse=orelse):
+            if isinstance(body, ast.Constant) or isinstance(orelse, ast.Constant):
+                return None
+        case ast.BoolOp() | ast.Starred() | ast.Dict() | ast.List() | ast.Tuple() | ast.ListComp() | ast.GeneratorExp():
+            return None
+    return node
+
+
+def _off_graph(env: dict[str, Value], node: ast.expr) -> bool:
+    """Whether an expression is a number, or what it names is not known to be on a graph."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            value = env.get(part.id)
+            if value is not None and any(ref.obj.graph is True and not detached(ref) for ref in value.refs):
+                return False
+        elif isinstance(part, ast.Call) and not (
+            isinstance(part.func, ast.Attribute) and part.func.attr in ("size", "numel", "item")
+        ):
+            return isinstance(part.func, ast.Name) and part.func.id in ("len", "float", "int")
+    return True
 
 
 def _held(run: Run, target: ast.expr) -> tuple[Ref, ...]:
@@ -165,7 +241,7 @@ def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value]) ->
             if not 0 <= given < len(node.args):
                 continue
             target = func.value if method and isinstance(func, ast.Attribute) else node.args[holder]
-            _note(run, node, target, "meter", run.short(node.args[given]), values[position])
+            _note(run, node, target, "meter", run.short(node.args[given]), values[position], node.args[given])
 
 
 def _binds(node: ast.AST, name: str) -> bool:
@@ -191,6 +267,8 @@ def finish_retained(run: Run) -> None:
         if call.grad and not library.says_frozen(call.module.key)
         for obj in call.results
     }
+    kept: dict[ast.AST, list[ast.expr | None]] = {}
+    found: list[GraphRetained] = []
     told: dict[ast.AST, ast.AST] = {}  # sums that have been reported, by the code that makes them
     for added in run.trail.added:
         if not _outlives(run, added) or _backpropagated(run, added):
@@ -205,7 +283,8 @@ def finish_retained(run: Run) -> None:
             if not certain and not (added.how == "list" and _clone_of(run, backward, added)):
                 continue
             told[added.made] = added.site
-            run.fact(
+            kept.setdefault(added.site, []).append(added.given)
+            found.append(
                 GraphRetained(
                     site=added.site,
                     target=run.short(added.target),
@@ -216,6 +295,9 @@ def finish_retained(run: Run) -> None:
                 )
             )
             break
+    for fact in found:
+        given = tuple(one for one in dict.fromkeys(kept[fact.site]) if one is not None)
+        run.fact(replace(fact, given=() if None in kept[fact.site] else given))
 
 
 def _clone_of(run: Run, backward: Backward, added: Added) -> bool:

@@ -17,6 +17,7 @@ class GraphRetained(Fact):
     how: str  # sum average list meter buffer
     backward: ast.AST | None  # where the value was backpropagated
     certain: bool
+    given: tuple[ast.expr, ...] = ()  # what would have to be detached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
