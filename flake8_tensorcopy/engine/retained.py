@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
 from flake8_tensorcopy.engine.facts import GraphRetained
 from flake8_tensorcopy.engine.graph import ancestors
@@ -32,7 +32,7 @@ def augmented(run: Run, node: ast.AugAssign, value: Value) -> None:
         for held, given in _each(run, value, node.value):
             _note(run, node, node.target, "list", run.short(node.value), held, given)
     elif run.now.grad:
-        _note(run, node, node.target, "sum", run.short(node.value), value, node.value)
+        _note(run, node, node.target, "sum", run.short(node.value), value, (node.value,))
 
 
 def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
@@ -61,10 +61,12 @@ def _added(run: Run, source: ast.expr, text: str) -> tuple[bool, list[ast.expr]]
     return len(plain) == len(summed), added
 
 
-def to_detach(run: Run, source: ast.expr, text: str) -> ast.expr:
+def to_detach(run: Run, source: ast.expr, text: str) -> tuple[ast.expr, ...]:
     """What of a new sum would have to be detached: what is added to the old one, or the whole."""
+    if isinstance(source, ast.IfExp):
+        return (*to_detach(run, source.body, text), *to_detach(run, source.orelse, text))
     _, added = _added(run, source, text) if isinstance(source, ast.BinOp) else (False, [])
-    return added[0] if len(added) == 1 else source
+    return (added[0] if len(added) == 1 else source,)
 
 
 def _summands(node: ast.expr) -> list[ast.expr]:
@@ -95,11 +97,11 @@ def keep_in_container(run: Run, node: ast.Call, ref: Ref, name: str, value: Valu
                 _note(run, node, func.value, "list", run.short(node.args[-1]), held, given, keeper=(obj,))
 
 
-def _each(run: Run, value: Value, node: ast.expr) -> list[tuple[Value, ast.expr | None]]:
+def _each(run: Run, value: Value, node: ast.expr) -> list[tuple[Value, tuple[ast.expr, ...]]]:
     """The value, or what a new dict or tuple holds: `history.append({"loss": loss})`; each with its expression."""
     obj = value.obj
     if obj is None or obj.kind not in ("dict", "tuple", "list") or obj.owner != "fresh":
-        return [(value, node)]
+        return [(value, (node,))]
     held = list(run.now.fields(obj).values())
     nodes: list[ast.expr] = []
     match node:
@@ -107,7 +109,7 @@ def _each(run: Run, value: Value, node: ast.expr) -> list[tuple[Value, ast.expr 
             nodes = values
         case ast.Tuple(elts=elts) | ast.List(elts=elts) if not any(isinstance(one, ast.Starred) for one in elts):
             nodes = elts
-    given = nodes if len(nodes) == len(held) else [None] * len(held)
+    given = [(one,) for one in nodes] if len(nodes) == len(held) else [() for _ in held]
     return [(one, at) for one, at in zip(held, given, strict=True) if one.refs]
 
 
@@ -118,7 +120,7 @@ def put_into(run: Run, target: ast.Subscript, ref: Ref, value: Value, source: as
     if obj.kind != "tensor" or obj.owner != "fresh" or not run.within or not run.now.grad or run.stmt is None:
         return
     if not detached(ref) and not inside(made, run.within[-1]) and isinstance(target.value, (ast.Name, ast.Attribute)):
-        _note(run, run.stmt, target.value, "list", run.short(source), value, source, keeper=(obj,))
+        _note(run, run.stmt, target.value, "list", run.short(source), value, (source,), keeper=(obj,))
 
 
 def _is_deque(run: Run, obj: Obj) -> bool:
@@ -132,7 +134,7 @@ def _is_deque(run: Run, obj: Obj) -> bool:
 def added_in_place(run: Run, node: ast.Call, ref: Ref, name: str, func: ast.Attribute, values: list[Value]) -> None:
     """`total.add_(loss)`."""
     if name in ("add_", "sub_") and values and values[0].refs and run.now.grad:
-        _note(run, node, func.value, "sum", run.short(node.args[0]), values[0], node.args[0], keeper=(ref.obj,))
+        _note(run, node, func.value, "sum", run.short(node.args[0]), values[0], (node.args[0],), keeper=(ref.obj,))
 
 
 def _note(
@@ -142,7 +144,7 @@ def _note(
     how: str,
     name: str,
     value: Value,
-    given: ast.expr | None,
+    given: tuple[ast.expr, ...],
     made: ast.AST | None = None,
     keeper: tuple[Obj, ...] = (),
 ) -> None:
@@ -172,45 +174,53 @@ def _note(
             now.arms,
             run.ticks,
             made or site,
-            None if given is None else narrowed(run, given),
+            all_narrowed(run, given, objs),
         )
     )
 
 
-def narrowed(run: Run, node: ast.expr) -> ast.expr | None:
-    """The tensor in an expression that scales one, or copies one; None where it is a tensor on some paths only."""
+def all_narrowed(run: Run, nodes: tuple[ast.expr, ...], objs: tuple[Obj, ...]) -> tuple[ast.expr, ...]:
+    """The tensors in expressions, of which these are on the graph; nothing where one may be no tensor."""
     state = last_state(run)
-    env = state.env if state is not None else {}
+    found = [_narrowed(run, one, objs, state.env if state is not None else {}) for one in nodes]
+    return tuple(one for one in found if one is not None) if None not in found else ()
+
+
+def _narrowed(run: Run, node: ast.expr, objs: tuple[Obj, ...], env: dict[str, Value]) -> ast.expr | None:
+    """The tensor that an expression scales, copies or reduces; None where it may be none."""
     match node:
         case ast.UnaryOp(operand=inner):
-            return narrowed(run, inner)
+            return _narrowed(run, inner, objs, env)
         case ast.BinOp(left=left, right=right, op=ast.Mult() | ast.Div()):
-            first, second = _off_graph(env, left), _off_graph(env, right)
+            first, second = _is_scale(left, objs, env), _is_scale(right, objs, env)
             if first != second:
-                return narrowed(run, right if first else left)
-        case ast.Call(func=ast.Attribute(value=inner, attr="clone")) if not isinstance(inner, ast.Name) or (
-            inner.id in env
-        ):
-            return inner
-        case ast.IfExp(body=body, orelse=orelse):
-            if isinstance(body, ast.Constant) or isinstance(orelse, ast.Constant):
-                return None
-        case ast.BoolOp() | ast.Starred() | ast.Dict() | ast.List() | ast.Tuple() | ast.ListComp() | ast.GeneratorExp():
+                return _narrowed(run, right if first else left, objs, env)
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=args) if _is_scale(ast.Tuple(args), objs, env):
+            base = env.get(inner.id) if isinstance(inner, ast.Name) else None
+            tensor = base is not None and all(ref.kind == "tensor" or run.evidence(ref.obj) >= 1 for ref in base.refs)
+            if name == "clone" and (base is not None or not isinstance(inner, ast.Name)):
+                return inner
+            if tensor and base is not None and base.refs and ops.method(name) is not None:
+                return inner
+        case ast.IfExp() | ast.BoolOp() | ast.Starred() | ast.Constant():
+            return None
+        case ast.Dict() | ast.List() | ast.Tuple() | ast.ListComp() | ast.GeneratorExp():
             return None
     return node
 
 
-def _off_graph(env: dict[str, Value], node: ast.expr) -> bool:
-    """Whether an expression is a number, or what it names is not known to be on a graph."""
+def _is_scale(node: ast.expr, objs: tuple[Obj, ...], env: dict[str, Value]) -> bool:
+    """Whether an expression is a number, by its form, or names nothing that is known to be on a graph."""
     for part in ast.walk(node):
-        if isinstance(part, ast.Name):
-            value = env.get(part.id)
-            if value is not None and any(ref.obj.graph is True and not detached(ref) for ref in value.refs):
+        match part:
+            case ast.Name(id=name):
+                for ref in env[name].refs if name in env else ():
+                    if ref.obj in objs or (ref.obj.graph is True and not detached(ref)):
+                        return False
+            case ast.Call(func=ast.Attribute(attr="size" | "numel" | "item") | ast.Name(id="len" | "float" | "int")):
+                pass
+            case ast.Call():
                 return False
-        elif isinstance(part, ast.Call) and not (
-            isinstance(part.func, ast.Attribute) and part.func.attr in ("size", "numel", "item")
-        ):
-            return isinstance(part.func, ast.Name) and part.func.id in ("len", "float", "int")
     return True
 
 
@@ -241,7 +251,7 @@ def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value]) ->
             if not 0 <= given < len(node.args):
                 continue
             target = func.value if method and isinstance(func, ast.Attribute) else node.args[holder]
-            _note(run, node, target, "meter", run.short(node.args[given]), values[position], node.args[given])
+            _note(run, node, target, "meter", run.short(node.args[given]), values[position], (node.args[given],))
 
 
 def _binds(node: ast.AST, name: str) -> bool:
@@ -267,7 +277,7 @@ def finish_retained(run: Run) -> None:
         if call.grad and not library.says_frozen(call.module.key)
         for obj in call.results
     }
-    kept: dict[ast.AST, list[ast.expr | None]] = {}
+    kept: dict[ast.AST, list[tuple[ast.expr, ...]]] = {}
     found: list[GraphRetained] = []
     told: dict[ast.AST, ast.AST] = {}  # sums that have been reported, by the code that makes them
     for added in run.trail.added:
@@ -296,8 +306,8 @@ def finish_retained(run: Run) -> None:
             )
             break
     for fact in found:
-        given = tuple(one for one in dict.fromkeys(kept[fact.site]) if one is not None)
-        run.fact(replace(fact, given=() if None in kept[fact.site] else given))
+        given = tuple(dict.fromkeys(one for part in kept[fact.site] for one in part))
+        run.fact(replace(fact, given=given if all(kept[fact.site]) else ()))
 
 
 def _clone_of(run: Run, backward: Backward, added: Added) -> bool:

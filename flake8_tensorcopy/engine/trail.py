@@ -37,7 +37,7 @@ class Added(NamedTuple):
     arms: frozenset[Arm]
     tick: int
     made: ast.AST  # the code that makes the new sum
-    given: ast.expr | None  # the expression that could be detached instead
+    given: tuple[ast.expr, ...]  # the expressions that could be detached instead
 
 
 class Update(NamedTuple):
