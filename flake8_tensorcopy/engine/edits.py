@@ -181,6 +181,32 @@ class Editor:
                 return self._cut_argument(node.args, place)
         return None
 
+    def drop_arguments(self, call: Maybe, *keywords: str) -> Edits | None:
+        """A call without keyword arguments that are its last ones, and without the commas before them."""
+        node = self._expression(call)
+        if not isinstance(node, cst.Call) or not keywords:
+            return None if keywords else ()
+        kept = [one for one in node.args if one.keyword is None or one.keyword.value not in keywords]
+        if not kept or list(node.args[: len(kept)]) != kept or len(node.args) != len(kept) + len(keywords):
+            return None
+        _, start = self._argument(kept[-1])
+        _, end = self._argument(node.args[-1])
+        return (Edit(Span(start.end_line, start.end_column, end.end_line, end.end_column), ""),)
+
+    def unwrap(self, call: Maybe, trailer: str = "") -> Edits | None:
+        """A call becomes its first argument, with a trailer where one is given."""
+        node = self._expression(call)
+        if not isinstance(node, cst.Call) or not node.args or node.args[0].star or node.args[0].keyword is not None:
+            return None
+        value = node.args[0].value
+        inner, whole = self._outer(value), self._region.place(node)
+        tight = value.lpar or (isinstance(value, _PRIMARY) and inner.line == inner.end_line)
+        open_, close = ("", "") if tight else ("(", ")")
+        return (
+            Edit(Span(whole.line, whole.column, inner.line, inner.column), open_),
+            Edit(Span(inner.end_line, inner.end_column, whole.end_line, whole.end_column), close + trailer),
+        )
+
     def _cut_argument(self, arguments: Sequence[cst.Arg], place: int) -> Edits | None:
         argument = arguments[place]
         start, end = self._argument(argument)

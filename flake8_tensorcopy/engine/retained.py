@@ -197,7 +197,7 @@ def _narrowed(run: Run, node: ast.expr, objs: tuple[Obj, ...], env: dict[str, Va
                 return _narrowed(run, right if first else left, objs, env)
         case ast.Call(func=ast.Attribute(value=inner, attr=name), args=args) if _is_scale(ast.Tuple(args), objs, env):
             base = env.get(inner.id) if isinstance(inner, ast.Name) else None
-            tensor = base is not None and all(ref.kind == "tensor" or run.evidence(ref.obj) >= 1 for ref in base.refs)
+            tensor = base is not None and all(_is_tensor(run, ref) for ref in base.refs)
             if name == "clone" and (base is not None or not isinstance(inner, ast.Name)):
                 return inner
             if tensor and base is not None and base.refs and ops.method(name) is not None:
@@ -207,6 +207,14 @@ def _narrowed(run: Run, node: ast.expr, objs: tuple[Obj, ...], env: dict[str, Va
         case ast.Dict() | ast.List() | ast.Tuple() | ast.ListComp() | ast.GeneratorExp():
             return None
     return node
+
+
+def _is_tensor(run: Run, ref: Ref) -> bool:
+    """Whether what has a method of tensors is one: surely, or an argument of which nothing else is known."""
+    obj = ref.obj
+    if ref.kind == "tensor" or run.evidence(obj) >= 1:
+        return True
+    return ref.kind == "unknown" and obj.owner == "argument" and not obj.refuted and obj not in run.params[:1]
 
 
 def _is_scale(node: ast.expr, objs: tuple[Obj, ...], env: dict[str, Value]) -> bool:

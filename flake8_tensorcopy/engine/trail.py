@@ -58,6 +58,7 @@ class Rebuilt(NamedTuple):
     source: str
     op: str
     forced: bool  # by `requires_grad_(True)`
+    made_of: str = ""  # tensor tensors
 
 
 class Kept(NamedTuple):

@@ -39,6 +39,7 @@ class GraphCut(Fact):
     op: str
     joined: ast.AST | None  # where the loss is backpropagated or returned
     forced: bool  # `requires_grad_(True)` on a value that has no graph
+    made_of: str = ""  # tensor; tensors: all that a list holds are
 
     @property
     def returned(self) -> bool:
