@@ -326,8 +326,9 @@ class Editor:
     def imported(self, qualified: str, site: ast.AST) -> str | None:
         """How a qualified name is written at a site by the file's own imports: `torch.no_grad`, `no_grad`, `nn.Module`.
 
-        None where no import of the file that stands above the site leads to it.
+        The shortest way that an import above the site gives, or None.
         """
+        ways: list[str] = []
         for node in _top_level(self._region.tree.body):
             if self._region.line(node) >= self._region.line(site):
                 break
@@ -340,8 +341,8 @@ class Editor:
                 continue
             for local, full in names:
                 if (qualified == full or qualified.startswith(f"{full}.")) and not self._hidden(local, site):
-                    return local + qualified[len(full) :]
-        return None
+                    ways.append(local + qualified[len(full) :])
+        return min(ways, key=len, default=None)
 
     def named(self, qualified: str, site: ast.AST) -> tuple[str, Edits] | None:
         """How a qualified name of torch is written at a site, and the edits that import torch where the file does not.

@@ -56,6 +56,7 @@ class UnregisteredItems(Fact):
     container: str  # list, tuple, dict
     item: str  # the class of what is in it
     parameter: bool
+    built: ast.expr | None = None  # the container, if one of torch's could take its place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
