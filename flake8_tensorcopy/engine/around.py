@@ -38,6 +38,15 @@ def grown(module: Module, node: ast.AST) -> ast.expr | None:
     return outer if isinstance(outer, ast.expr) else None
 
 
+def bound_whole(module: Module, node: ast.AST) -> ast.expr | None:
+    """The value of the assignment to one name that is computed of an expression."""
+    whole = grown(module, node)
+    match _path(module, whole)[-1:] if whole is not None else []:
+        case [ast.Assign(targets=[ast.Name()], value=value)] if value is whole:
+            return whole
+    return None
+
+
 def computed_alone(outer: ast.expr, node: ast.AST) -> bool:
     """Whether nothing but views, conversions and arithmetic with numbers leads from a node to what `grown` finds."""
     here = outer

@@ -176,7 +176,19 @@ def settle_marks(run: Run) -> None:
         assert isinstance(fact, MarkedNonLeaf)
         read = run.tape.gradients.get(obj)
         if fact.attribute or (obj not in run.tape.retained and (read is not None or obj.made == "clone")):
-            run.fact(replace(fact, read=read))
+            run.fact(replace(fact, read=read, detached=_to_detach(run, fact)))
+
+
+def _to_detach(run: Run, fact: MarkedNonLeaf) -> ast.expr | None:
+    """What would have to be detached for the value to be a leaf."""
+    from flake8_tensorcopy.engine.around import bound_whole, holds
+
+    match fact.made:
+        case ast.Call(func=ast.Attribute(value=inner, attr="clone")) as call if run.names.qualify(call.func) is None:
+            return inner
+        case ast.expr() as made:
+            return made if holds(fact.site, made) else bound_whole(run.module, made)
+    return None
 
 
 def on_device(run: Run, ref: Ref) -> bool:
@@ -213,7 +225,18 @@ def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
     records = run.now.grad is True and on_graph(ref) is True and is_certain(run, ref)
     device = on_device(run, ref)
     if records or device:
-        run.tape.found.append(GradToArray(site=node, value=name, call=call, made=ref.obj.node, device=not records))
+        given = node.func.value if call == ".numpy()" and isinstance(node.func, ast.Attribute) else None
+        run.tape.found.append(
+            GradToArray(
+                site=node,
+                value=name,
+                call=call,
+                made=ref.obj.node,
+                device=not records,
+                given=next(iter(node.args), None) if given is None else given,
+                moves=device,
+            )
+        )
 
 
 def is_certain(run: Run, ref: Ref) -> bool:

@@ -109,6 +109,7 @@ class MarkedNonLeaf(Fact):
     made: ast.AST | None
     read: ast.AST | None  # where its `.grad` is read
     supposed: tuple[str, ...] = ()  # the arguments, of which one has to require grad
+    detached: ast.expr | None = None  # what would have to be detached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,6 +120,8 @@ class GradToArray(Fact):
     call: str  # `.numpy()`, `np.asarray`
     made: ast.AST | None
     device: bool
+    given: ast.expr | None = None  # the tensor, where the call begins to convert it
+    moves: bool = False  # it is on a device, whether it requires grad or not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -75,6 +75,9 @@ class CopiedGraph(Fact):
     copied: ast.AST
     direct: bool  # the copied value is that very tensor: `site` is the copy
     owner: str  # what is copied
+    kept: ast.expr | None = None  # what could be detached, or be detached in another name
+    reads: tuple[ast.expr, ...] | None = None  # what reads it from where it is kept; None where that is not known
+    name_free: bool = False  # a local name of the attribute could take their place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
