@@ -64,8 +64,8 @@ def best_of_one(x: torch.Tensor) -> Net:
 
 ## Fix
 
-What is kept, or copied, is detached; what reads it in the same method goes on with a local name. Unsafe: the copy is off
-the graph. None where other functions read what is kept, for they may want its gradient.
+What is kept, or copied, is detached; what reads it in the same method goes on with a local name. Unsafe: the copy is
+off the graph. None where other functions read what is kept, for they may want its gradient.
 
 ## Limits
 

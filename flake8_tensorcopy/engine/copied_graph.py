@@ -65,13 +65,8 @@ def _kept_fact(run: Run, site: ast.AST, name: str, copy: ast.AST, owner: str) ->
     match site:
         case ast.Assign(targets=[ast.Attribute(attr=attribute)], value=kept):
             pass
-        case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Attribute(attr=attribute), attr="append"), args=[kept])
-        ):
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=attribute), attr="append"), args=[kept]):
             pass
-        case ast.Assign(targets=[ast.Name()], value=ast.Dict(values=values)):
-            known = [value for value in values if not isinstance(value, ast.Constant)]
-            return replace(fact, kept=known[0], reads=()) if len(known) == 1 else fact
         case _:
             return fact
     tree = run.module.survey.body.node
