@@ -243,7 +243,7 @@ class Editor:
             return None
         if isinstance(first.value, cst.GeneratorExp) and not first.value.lpar:
             return None
-        inner, value, around = self._region.place(node), self._outer(first.value), self._outer(whole)
+        inner, value, around = self._region.place(node), self._outer(first.value), self._region.place(whole)
         head = Span(inner.line, inner.column, value.line, value.column)
         tail = Span(value.end_line, value.end_column, inner.end_line, inner.end_column)
         open_, close = ("", "") if first.value.lpar or isinstance(first.value, _PRIMARY) else ("(", ")")
