@@ -186,6 +186,8 @@ def _to_detach(run: Run, fact: MarkedNonLeaf) -> ast.expr | None:
     match fact.made:
         case ast.Call(func=ast.Attribute(value=inner, attr="clone")) as call if run.names.qualify(call.func) is None:
             return inner
+        case ast.Call(func=func, args=[inner]) if run.names.qualify(func) == "torch.clone":
+            return inner
         case ast.expr() as made:
             return made if holds(fact.site, made) else bound_whole(run.module, made)
     return None
