@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from flake8_tensorcopy.engine import importing
+from flake8_tensorcopy.engine.blocks import Blocks
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _PRIMARY = (
     cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp,
     cst.SetComp, cst.SimpleString, cst.FormattedString,
 )  # fmt: skip
-
 
 # How strongly operators bind.
 _STRENGTH: dict[type[ast.operator], int] = {
@@ -49,11 +49,12 @@ class Editor:
 
     def __init__(self, region: Region) -> None:
         self._region = region
+        self._blocks = Blocks(region)
 
     def fix(self, title: str, *parts: Edits | None, safe: bool) -> Fix | None:
         """The repair that makes all of these changes; None if one of them cannot be made."""
         edits = self.join(*parts)
-        return Fix(title, tuple(sorted(set(edits))), safe) if edits else None
+        return Fix(title, tuple(sorted(_merged(edits))), safe) if edits else None
 
     @staticmethod
     def join(*parts: Edits | None) -> Edits | None:
@@ -210,10 +211,10 @@ class Editor:
         node = self._expression(call)
         return node.args if isinstance(node, cst.Call) else ()
 
-    def add_argument(self, call: Maybe, text: str) -> Edits | None:
+    def add_argument(self, call: Maybe, text: str | None) -> Edits | None:
         """One more argument at the end of a call, as `keepdim=True`; of a keyword that is there, another value."""
         node = self._expression(call)
-        if not isinstance(node, cst.Call):
+        if not isinstance(node, cst.Call) or text is None:
             return None
         keyword, _, value = text.partition("=")
         for argument in node.args:
@@ -240,6 +241,32 @@ class Editor:
                 return self._cut_argument(node.args, place)
         return None
 
+    def drop_arguments(self, call: Maybe, *keywords: str) -> Edits | None:
+        """A call without keyword arguments that are its last ones, and without the commas before them."""
+        node = self._expression(call)
+        if not isinstance(node, cst.Call) or not keywords:
+            return None if keywords else ()
+        kept = [one for one in node.args if one.keyword is None or one.keyword.value not in keywords]
+        if not kept or list(node.args[: len(kept)]) != kept or len(node.args) != len(kept) + len(keywords):
+            return None
+        _, start = self._argument(kept[-1])
+        _, end = self._argument(node.args[-1])
+        return (Edit(Span(start.end_line, start.end_column, end.end_line, end.end_column), ""),)
+
+    def unwrap(self, call: Maybe, trailer: str = "") -> Edits | None:
+        """A call becomes its first argument, with a trailer where one is given."""
+        node = self._expression(call)
+        if not isinstance(node, cst.Call) or not node.args or node.args[0].star or node.args[0].keyword is not None:
+            return None
+        value = node.args[0].value
+        inner, whole = self._outer(value), self._region.place(node)
+        tight = value.lpar or (isinstance(value, _PRIMARY) and inner.line == inner.end_line)
+        open_, close = ("", "") if tight else ("(", ")")
+        return (
+            Edit(Span(whole.line, whole.column, inner.line, inner.column), open_),
+            Edit(Span(inner.end_line, inner.end_column, whole.end_line, whole.end_column), close + trailer),
+        )
+
     def _cut_argument(self, arguments: Sequence[cst.Arg], place: int) -> Edits | None:
         argument = arguments[place]
         start, end = self._argument(argument)
@@ -265,6 +292,32 @@ class Editor:
         elif argument.star:
             start = Span(end.line, end.column - len(argument.star), end.end_line, end.end_column)
         return start, end
+
+    def hoist(self, call: Maybe, outer: Maybe) -> Edits | None:
+        """A call moves out, to take in what is computed from it: `f(x, key=1).half()` becomes `f(x.half(), key=1)`."""
+        node, whole = self._expression(call), self._expression(outer)
+        if not isinstance(node, cst.Call) or whole is None or whole is node or not node.args:
+            return None
+        first = node.args[0]
+        if first.star or not (first.keyword is None or first.keyword.value == "data"):
+            return None
+        if isinstance(first.value, cst.GeneratorExp) and not first.value.lpar:
+            return None
+        inner, value, around = self._region.place(node), self._outer(first.value), self._region.place(whole)
+        head = Span(inner.line, inner.column, value.line, value.column)
+        tail = Span(value.end_line, value.end_column, inner.end_line, inner.end_column)
+        open_, close = ("", "") if first.value.lpar or isinstance(first.value, _PRIMARY) else ("(", ")")
+        edits = [
+            Edit(tail, close),
+            Edit(Span(around.end_line, around.end_column, around.end_line, around.end_column), self._between(tail)),
+        ]
+        if (inner.line, inner.column) == (around.line, around.column):
+            if open_:
+                edits.append(Edit(Span(value.line, value.column, value.line, value.column), open_))
+        else:
+            edits.append(Edit(head, open_))
+            edits.append(Edit(Span(around.line, around.column, around.line, around.column), self._between(head)))
+        return tuple(edits)
 
     # What holds one object in every slot.
 
@@ -383,34 +436,20 @@ class Editor:
 
     def before(self, statement: ast.stmt, *lines: str) -> Edits | None:
         """Lines of their own before a statement, indented as it is."""
-        indent = self._indent(statement)
-        if indent is None:
-            return None
-        line = _first_line(statement)
-        return (Edit(Span(line, 0, line, 0), "".join(f"{indent}{text}\n" for text in lines)),)
+        return self._blocks.before(statement, lines)
 
     def after(self, statement: ast.stmt, *lines: str) -> Edits | None:
         """Lines of their own after a simple statement, indented as it is."""
-        indent = self._indent(statement)
-        end = statement.end_lineno or statement.lineno
-        if indent is None or not self._ends_line(statement):
-            return None
-        text = "".join(f"\n{indent}{line}" for line in lines)
-        column = len(self._region.lines[end - 1].rstrip("\n"))
-        return (Edit(Span(end, column, end, column), text),)
+        return self._blocks.after(statement, lines)
 
-    def under(self, statement: ast.stmt, header: str) -> Edits | None:
-        """A statement as the body of a block: `header` on a line of its own, the statement indented below it."""
-        indent, first = self._indent(statement), _first_line(statement)
-        end = statement.end_lineno or statement.lineno
-        if indent is None or not self._ends_line(statement) or self._holds_long_text(first, end):
-            return None
-        step = "\t" if "\t" in indent else self._step()
-        inner = (line for line in range(first + 1, end + 1) if self._region.lines[line - 1].strip())
-        return (
-            Edit(Span(first, 0, first, 0), f"{indent}{header}\n{step}"),
-            *(Edit(Span(line, 0, line, 0), step) for line in inner),
-        )
+    def under(self, statements: ast.stmt | Sequence[ast.stmt], header: str) -> Edits | None:
+        """One or several statements of a suite, as they follow each other, as the body of a block: `header` on a line
+        of its own, the statements indented below it."""
+        return self._blocks.under([statements] if isinstance(statements, ast.stmt) else statements, header)
+
+    def together(self, statements: Iterable[ast.stmt]) -> dict[ast.stmt, tuple[ast.stmt, ...]]:
+        """For each of some statements those that stand with it, one right after the other."""
+        return self._blocks.together(statements)
 
     def assign(self, statement: ast.stmt, target: str) -> Edits | None:
         """An expression statement becomes an assignment: `x.clamp(0)` becomes `x = x.clamp(0)`."""
@@ -558,6 +597,19 @@ class Editor:
             one for one in (name, *(f"{name}_{count}" for count in range(2, len(known) + 3))) if one not in known
         )
 
+    def named(self, qualified: str, site: ast.AST) -> tuple[str, Edits] | None:
+        """How a qualified name of torch is written at a site, and the edits that import torch where the file does not.
+
+        None where that cannot be told.
+        """
+        if known := self.imported(qualified, site):
+            return known, ()
+        root, _, rest = qualified.partition(".")
+        if (found := self.module(root, site)) is None:
+            return None
+        local, edits = found
+        return f"{local}.{rest}", edits
+
     def _known(self, qualified: str, site: ast.AST) -> tuple[str, Edits] | None:
         name = self.imported(qualified, site)
         return None if name is None else (name, ())
@@ -597,38 +649,6 @@ class Editor:
         first, last = self._region.place(node.lpar[0]), self._region.place(node.rpar[-1])
         return Span(first.line, first.column, last.end_line, last.end_column)
 
-    def _indent(self, statement: ast.stmt) -> str | None:
-        """The white space before a statement; None where something else stands before it on its line."""
-        line = _first_line(statement)
-        column = statement.col_offset if line == statement.lineno else 0
-        head = self._region.lines[line - 1][:column]
-        if head.strip():
-            return None
-        before = self._region.lines[line - 2] if line > 1 else ""
-        return None if before.endswith("\\\n") else head
-
-    def _ends_line(self, statement: ast.stmt) -> bool:
-        """Nothing but a comment follows on the line where a statement ends."""
-        span = self._region.span(statement)
-        rest = self._region.lines[span.end_line - 1][span.end_column :].strip()
-        return not rest or rest.startswith("#")
-
-    def _holds_long_text(self, first: int, end: int) -> bool:
-        """A text or a backslash runs over lines, which an indentation would change."""
-        if first == end:
-            return False
-        text = "".join(self._region.lines[first - 1 : end])
-        return '"""' in text or "'''" in text or "\\\n" in text
-
-    def _step(self) -> str:
-        """One level of indentation, as the file has it."""
-        for node in ast.walk(self._region.tree):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With, ast.While)):
-                inner, outer = node.body[0].col_offset, node.col_offset
-                if node.body[0].lineno > node.lineno and inner > outer:
-                    return " " * (inner - outer)
-        return "    "
-
 
 def _is_clone(node: ast.expr) -> bool:
     match node:
@@ -637,10 +657,16 @@ def _is_clone(node: ast.expr) -> bool:
     return False
 
 
-def _first_line(statement: ast.stmt) -> int:
-    """The line where a statement begins, decorators counted."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(node.lineno for node in decorators)])
+def _merged(edits: Edits) -> Iterator[Edit]:
+    """Each edit once, and insertions at one place as one: whole lines first, then the rest as given."""
+    at: dict[Span, list[str]] = {}
+    for edit in dict.fromkeys(edits):
+        at.setdefault(edit.span, []).append(edit.text)
+    for span, texts in at.items():
+        if (span.line, span.column) == (span.end_line, span.end_column):
+            yield Edit(span, "".join(sorted(texts, key=lambda text: "\n" not in text)))
+        else:
+            yield from (Edit(span, text) for text in texts)
 
 
 def _start(span: Span) -> Span:

@@ -216,7 +216,9 @@ class Run:
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
         self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
         self.loaded: set[Obj] = set()
-        self.unwrapped: list[tuple[Step, str, ast.AST]] = []  # Parameters that reached a module as plain tensors
+        self.unwrapped: list[
+            tuple[Step, str, ast.AST, ast.expr]
+        ] = []  # Parameters that reached a module as plain tensors
         self.optimizers: dict[Obj, Built] = {}
         self.optimizer_steps: list[tuple[Obj, int]] = []  # calls of `step()`, and when
         self.replacements: list[Replacement] = []
