@@ -18,6 +18,7 @@ import libcst as cst
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.facts import Copy
     from flake8_tensorcopy.engine.region import Region
 
 Edits = tuple[Edit, ...]
@@ -101,6 +102,56 @@ class Editor:
             Edit(Span(span.line, span.column, span.line, span.column), f"{function}("),
             Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), ")"),
         )
+
+    def copied(self, copies: Sequence[Copy]) -> Edits | None:
+        """A copy at the first of several places where one can be made: `.clone()`, or `.copy()` of an array."""
+        for copy in copies:
+            trailer = ".copy()" if copy.array else ".clone()"
+            if copy.nodes and all(self._is_one_value(node, copy.op) for node in copy.nodes):
+                if (edits := self.join(*(self.method(node, trailer) for node in copy.nodes))) is not None:
+                    return edits
+        return None
+
+    def deep_copied(self, copies: Sequence[Copy]) -> Edits | None:
+        """A deep copy of a container of tensors, at the first of several places where one can be made."""
+        for copy in copies:
+            if copy.nodes and all(self._is_one_value(node, copy.op) for node in copy.nodes):
+                module = self.module("copy", copy.nodes[0])
+                if module is not None:
+                    name, importing = module
+                    return self.join(importing, *(self.call(node, f"{name}.deepcopy") for node in copy.nodes))
+        return None
+
+    def _is_one_value(self, node: ast.expr, op: str) -> bool:
+        """Whether the expression is itself what is bound, stored or handed on, not what holds that."""
+        outer = self._outside(node)
+        match outer:
+            case ast.For() | ast.AsyncFor() | ast.comprehension() | ast.Starred() | ast.withitem() | ast.Slice():
+                return False
+            case ast.Assign(targets=targets) if any(isinstance(target, (ast.Tuple, ast.List)) for target in targets):
+                return op == "unpacking"
+            case ast.keyword(arg=arg):
+                return arg is not None
+        return outer is not None and not isinstance(node, (ast.Starred, ast.Tuple, ast.List, ast.Dict, ast.Set))
+
+    def _outside(self, node: ast.AST) -> ast.AST | None:
+        """What an expression is an immediate part of."""
+        place = (self._region.line(node), getattr(node, "col_offset", 0))
+        pending: list[ast.AST] = [self._region.tree]
+        while pending:
+            outer = pending.pop()
+            for inner in ast.iter_child_nodes(outer):
+                if inner is node:
+                    return outer
+                start = (getattr(inner, "lineno", 0), getattr(inner, "col_offset", 0))
+                end = (
+                    getattr(inner, "end_lineno", None) or place[0],
+                    getattr(inner, "end_col_offset", None) or place[1],
+                )
+                # Decorators stand before what they decorate.
+                if (start <= place <= end) or getattr(inner, "decorator_list", None):
+                    pending.append(inner)
+        return None
 
     def rename(self, site: Maybe, name: str) -> Edits | None:
         """Another name for the method of a call, or for the attribute: `x.view(..)` becomes `x.reshape(..)`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import gradients, library
+from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.facts import (
     JoinedWrite,
     LostWrite,
@@ -164,6 +165,7 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                     bound=ref.place.node,
                     evidence=max(run.evidence(other.obj, write.stmt) for other in value.refs),
                     owner=ref.obj.owner,
+                    copies=last_copy(run, ref),
                 )
             )
 
