@@ -21,6 +21,7 @@ from flake8_tensorcopy.engine.evaluate import (
     subscript_of,
 )
 from flake8_tensorcopy.engine.facts import (
+    Copy,
     LostWrite,
     ReboundData,
     StaleRead,
@@ -137,6 +138,8 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
         parameter=ref.obj.param,
         activation=False,
         maybe_op="",
+        # The first value is read before anything is written.
+        copies=(Copy(tuple(values.elts[1:]), False, "index"),),
     )
 
 
