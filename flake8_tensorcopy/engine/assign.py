@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.duplicates import indexed_update
 from flake8_tensorcopy.engine.evaluate import (
@@ -334,6 +335,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
                 parameter=is_parameter(base.refs[0]) and is_parameter(shared[0]),
                 looped=all(ref.place is not None and ref.place.origin == "loop" for ref in (base.refs[0], shared[0])),
                 evidence=max(run.evidence(temp, run.stmt), run.evidence(shared[0].obj, run.stmt)),
+                copies=last_copy(run, shared[0]),
             )
         )
     if temp is not None and not shared:

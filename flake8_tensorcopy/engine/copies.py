@@ -27,17 +27,29 @@ def parting(run: Run, reader: Ref, written: Write, start: int, reader_first: boo
     """
     if _may_be_none(run, reader.obj, (written.arms | run.now.arms) - (reader.arms & written.ref.arms)):
         return ()
-    sides = [(reader, reader.chain[: reader.held]), (written.ref, written.ref.chain[: written.ref.held])]
-    nodes = [{link.node for link in chain[start:]} for _, chain in sides]
-    both = nodes[0] & nodes[1]  # `a = b = x`
-    if not reader_first:
-        sides.reverse()
-    found: list[Copy] = []
-    for ref, chain in sides:
-        for at in range(len(chain) - 1, start - 1, -1):
-            if chain[at].node not in both and (copy := copy_after(run, ref.obj, chain, at, written.node)) is not None:
-                found.append(copy)
-    return tuple(found)
+    mine, theirs = ({link.node for link in ref.chain[start : ref.held]} for ref in (reader, written.ref))
+    both = mine & theirs  # `a = b = x`
+    sides = (reader, written.ref) if reader_first else (written.ref, reader)
+    return tuple(copy for ref in sides for copy in _along(run, ref, start, written.node, both))
+
+
+def copies_for_writer(run: Run, write: Write) -> tuple[Copy, ...]:
+    """Where what is written could get a storage of its own, the best place first."""
+    if _may_be_none(run, write.ref.obj, write.arms - write.ref.arms):
+        return ()
+    return tuple(_along(run, write.ref, 0, write.node, set()))
+
+
+def _along(run: Run, ref: Ref, start: int, write: ast.AST, but: set[ast.AST]) -> Iterator[Copy]:
+    """A copy after each step of a binding's derivation, the last one first; of `x.float().mul_(2)`, which no name
+    holds in between, after what the write is a method of."""
+    for at in range(len(ref.chain) - 1, start - 1, -1):
+        node = ref.chain[at].node
+        if at < ref.held or (
+            isinstance(write, ast.Call) and isinstance(write.func, ast.Attribute) and write.func.value is node
+        ):
+            if node not in but and (copy := copy_after(run, ref.obj, ref.chain, at, write)) is not None:
+                yield copy
 
 
 def copy_after(run: Run, obj: Obj, chain: Chain, at: int, write: ast.AST | None = None) -> Copy | None:

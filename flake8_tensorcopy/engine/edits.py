@@ -132,6 +132,10 @@ class Editor:
                 return op == "unpacking"
             case ast.keyword(arg=arg):
                 return arg is not None
+            case ast.Attribute():
+                # `x.float().mul_(2)` alone: the write would go to a copy that nobody sees.
+                call = self._outside(outer)
+                return not (isinstance(call, ast.Call) and isinstance(self._outside(call), ast.Expr))
         return outer is not None and not isinstance(node, (ast.Starred, ast.Tuple, ast.List, ast.Dict, ast.Set))
 
     def _outside(self, node: ast.AST) -> ast.AST | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import gradients, library
-from flake8_tensorcopy.engine.copies import last_copy
+from flake8_tensorcopy.engine.copies import copies_for_writer, last_copy
 from flake8_tensorcopy.engine.facts import (
     JoinedWrite,
     LostWrite,
@@ -150,6 +150,7 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                 inner=write.inner,
                 array=ref.obj.kind == "array",
                 maybe_op=next((link.op for link in links if link.kind == MAYBE), ""),
+                copies=copies_for_writer(run, write),
             )
         )
         run.shared_objs[(SharedWrite, write.node)] = ref.obj

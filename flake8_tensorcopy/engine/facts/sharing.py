@@ -107,6 +107,7 @@ class SharedWrite(Fact):
     array: bool  # what is shared is a NumPy array
     maybe_op: str
     inner: ast.AST | None
+    copies: tuple[Copy, ...] = ()  # where one would give the writer memory of its own, the best place first
 
     @property
     def verb(self) -> str:
@@ -170,6 +171,7 @@ class ReboundData(Fact):
     parameter: bool  # both are parameters
     looped: bool  # both are variables of a loop
     evidence: int
+    copies: tuple[Copy, ...] = ()  # what is assigned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
