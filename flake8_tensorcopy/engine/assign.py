@@ -140,7 +140,7 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
         activation=False,
         maybe_op="",
         # The first value is read before anything is written.
-        copies=(Copy(tuple(values.elts[1:]), False, "index"),),
+        copies=(Copy(tuple(values.elts[1:]), False, "index", False),),
     )
 
 

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Copy
-from flake8_tensorcopy.engine.values import UNSURE, Arm, Chain, Obj, Ref, Write
+from flake8_tensorcopy.engine.parts import beside
+from flake8_tensorcopy.engine.values import MAYBE, UNSURE, Arm, Chain, Obj, Ref, Write
 
 if TYPE_CHECKING:
-    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.run import Run, Use
+
+CONTAINERS = frozenset({"tuple", "list", "dict", "iter"})
 
 # Views that are several tensors: their base is copied.
 _SEVERAL = frozenset(
@@ -19,59 +22,75 @@ _SEVERAL = frozenset(
 )  # fmt: skip
 
 
-def parting(run: Run, reader: Ref, written: Write, start: int, reader_first: bool) -> tuple[Copy, ...]:
-    """Where the reader of a storage and what writes it could be parted, the best place first: where the reader was
-    bound or where the writer was, and as near to that binding as can be.
+def parting(run: Run, use: Use, written: Write, start: int, reader_first: bool) -> tuple[Copy, ...]:
+    """Where what is read and what is written of one storage could be parted, the best place first: where the reader
+    was bound or where the writer was, and as near to that binding as can be.
 
     `start` is the length of the derivation that both have in common.
     """
-    if _may_be_none(run, reader.obj, (written.arms | run.now.arms) - (reader.arms & written.ref.arms)):
+    reader, writer = use.ref, written.ref
+    if _may_be_none(run, reader.obj, (written.arms | run.now.arms) - (reader.arms & writer.arms)):
         return ()
-    mine, theirs = ({link.node for link in ref.chain[start : ref.held]} for ref in (reader, written.ref))
-    both = mine & theirs  # `a = b = x`
-    sides = (reader, written.ref) if reader_first else (written.ref, reader)
-    return tuple(copy for ref in sides for copy in _along(run, ref, start, written.node, both))
+    sides = [(reader, beside(use.whole, reader), writer), (writer, written.others, reader)]
+    found: list[Copy] = []
+    for ref, others, opposite in sides if reader_first else reversed(sides):
+        shared = {link.node for link in opposite.chain[start : opposite.held]}  # `a = b = x`
+        found += (copy for copy in _along(run, ref, start, written.node, others) if shared.isdisjoint(copy.nodes))
+    return tuple(found)
 
 
 def copies_for_writer(run: Run, write: Write) -> tuple[Copy, ...]:
     """Where what is written could get a storage of its own, the best place first."""
     if _may_be_none(run, write.ref.obj, write.arms - write.ref.arms):
         return ()
-    return tuple(_along(run, write.ref, 0, write.node, set()))
+    return tuple(_along(run, write.ref, 0, write.node, write.others))
 
 
-def _along(run: Run, ref: Ref, start: int, write: ast.AST, but: set[ast.AST]) -> Iterator[Copy]:
+def _along(run: Run, ref: Ref, start: int, write: ast.AST, others: tuple[Ref, ...]) -> Iterator[Copy]:
     """A copy after each step of a binding's derivation, the last one first; of `x.float().mul_(2)`, which no name
-    holds in between, after what the write is a method of."""
+    holds in between, after what the write is a method of.
+
+    A step that another path to the binding does not take parts nothing there.
+    """
+    receiver = write.func.value if isinstance(write, ast.Call) and isinstance(write.func, ast.Attribute) else None
+    seen: set[ast.AST] = set()
     for at in range(len(ref.chain) - 1, start - 1, -1):
         node = ref.chain[at].node
-        if at < ref.held or (
-            isinstance(write, ast.Call) and isinstance(write.func, ast.Attribute) and write.func.value is node
-        ):
-            if node not in but and (copy := copy_after(run, ref.obj, ref.chain, at, write)) is not None:
+        if node in seen or not (at < ref.held or node is receiver):
+            continue
+        seen.add(node)
+        if all(any(link.node is node for link in other.chain) for other in others):
+            if (copy := copy_after(run, ref.obj, ref.chain, at, write)) is not None:
                 yield copy
 
 
 def copy_after(run: Run, obj: Obj, chain: Chain, at: int, write: ast.AST | None = None) -> Copy | None:
     """A copy of what one step of a derivation gave; before the step where that itself is the write."""
     link = chain[at]
-    array = Ref(obj, chain[: at + 1]).kind == "array"
     node = link.node
-    if node is write or link.op in _SEVERAL:
-        given = given_to(run, node)
-        return Copy((given,), Ref(obj, chain[:at]).kind == "array", "") if given is not None else None
     if not isinstance(node, ast.expr) or link.kind == UNSURE:
         return None
-    return Copy(tuple(_arms(run, node, obj)), array, link.op)
+    array = Ref(obj, chain[: at + 1]).kind == "array"
+    if node in run.called:
+        # What a function of this file did to what it returns.
+        returned = [ref.obj.kind for value, _, _ in run.called[node].returned for ref in value.refs]
+        alone = node is not write and CONTAINERS.isdisjoint(returned)
+        return (
+            Copy((node,), array, "", any(step.kind == MAYBE for step in chain if step.node is node)) if alone else None
+        )
+    if node is write or link.op in _SEVERAL:
+        given = given_to(run, node, link.op)
+        return Copy((given,), Ref(obj, chain[:at]).kind == "array", "", False) if given is not None else None
+    return Copy(tuple(_arms(run, node, obj)), array, link.op, link.kind == MAYBE)
 
 
-def given_to(run: Run, call: ast.AST) -> ast.expr | None:
-    """The tensor that an operation works on: `x` of `x.chunk(2)` and of `torch.chunk(x, 2)`."""
+def given_to(run: Run, call: ast.AST, op: str) -> ast.expr | None:
+    """The tensor that an operation of torch works on: `x` of `x.chunk(2)` and of `torch.chunk(x, 2)`."""
     match call:
-        case ast.Call(func=ast.Attribute(value=value) as func) if run.names.qualify(func) is None:
+        case ast.Call(func=func, args=[first, *_]) if run.names.qualify(func) is not None:
+            return first if not isinstance(first, ast.Starred) else None
+        case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr == op:
             return value
-        case ast.Call(args=[first, *_]) if not isinstance(first, ast.Starred):
-            return first
     return None
 
 

@@ -112,6 +112,13 @@ class Editor:
                     return edits
         return None
 
+    def contiguous_clone(self, call: ast.expr) -> Edits | None:
+        """`x.contiguous()` becomes `x.clone(memory_format=torch.contiguous_format)`, which copies always."""
+        form = self.imported("torch.contiguous_format", call)
+        if form is None or self.receiver(call) is None or self.arguments(call):
+            return None
+        return self.join(self.rename(call, "clone"), self.add_argument(call, f"memory_format={form}"))
+
     def deep_copied(self, copies: Sequence[Copy]) -> Edits | None:
         """A deep copy of a container of tensors, at the first of several places where one can be made."""
         for copy in copies:
@@ -135,8 +142,15 @@ class Editor:
             case ast.Attribute():
                 # `x.float().mul_(2)` alone: the write would go to a copy that nobody sees.
                 call = self._outside(outer)
-                return not (isinstance(call, ast.Call) and isinstance(self._outside(call), ast.Expr))
+                return not isinstance(call, ast.Call) or self.is_used(call)
         return outer is not None and not isinstance(node, (ast.Starred, ast.Tuple, ast.List, ast.Dict, ast.Set))
+
+    def is_used(self, call: ast.AST) -> bool:
+        """Whether something is done with the value of an expression: it is no statement of its own."""
+        outer = self._outside(call)
+        while isinstance(outer, ast.Await):
+            outer = self._outside(outer)
+        return not isinstance(outer, ast.Expr)
 
     def _outside(self, node: ast.AST) -> ast.AST | None:
         """What an expression is an immediate part of."""
@@ -204,6 +218,13 @@ class Editor:
         node = self._expression(call)
         return node.args if isinstance(node, cst.Call) else ()
 
+    def has_argument(self, call: Maybe, keyword: str) -> bool:
+        """Whether a call is given this keyword, or may be by `**`."""
+        return any(
+            one.star == "**" or (one.keyword is not None and one.keyword.value == keyword)
+            for one in self.arguments(call)
+        )
+
     def add_argument(self, call: Maybe, text: str) -> Edits | None:
         """One more argument at the end of a call, as `memory_format=torch.contiguous_format`."""
         node = self._expression(call)
@@ -242,7 +263,24 @@ class Editor:
             span = Span(start.line, start.column, comma.line, comma.column + 1)
         else:
             span = Span(start.line, start.column, end.end_line, end.end_column)
+        if "#" in self._between(span):
+            return self._cut_line(argument, start, end)
         return (Edit(span, ""),)
+
+    def _cut_line(self, argument: cst.Arg, start: Span, end: Span) -> Edits | None:
+        """An argument among comments: it goes with its own comma, the comments stay where they are."""
+        last = (end.end_line, end.end_column)
+        if isinstance(argument.comma, cst.Comma):
+            comma = self._region.place(argument.comma)
+            if comma.line != end.end_line:
+                return None
+            last = (comma.end_line, comma.end_column)
+        head, rest = self._region.lines[start.line - 1][: start.column], self._region.lines[last[0] - 1][last[1] :]
+        if "#" in self._between(Span(start.line, start.column, *last)):
+            return None
+        if not head.strip() and not rest.strip():
+            return (Edit(Span(start.line, 0, last[0] + 1, 0), ""),)
+        return (Edit(Span(start.line, start.column, *last), ""),)
 
     def _argument(self, argument: cst.Arg) -> tuple[Span, Span]:
         """Where an argument begins (its star or keyword) and where its value ends, parentheses counted."""

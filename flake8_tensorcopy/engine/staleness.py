@@ -185,7 +185,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             writer_used=False,
             activation=_activation(write),
             maybe_op=next((link.op for link in (*theirs, *perhaps, *mine) if link.kind == MAYBE), ""),
-            copies=parting(run, ref, write, start, says_snapshot(place.name) or "difference" in roles or not theirs),
+            copies=parting(run, use, write, start, says_snapshot(place.name) or "difference" in roles or not theirs),
             chained=_chained(place, writer),
         ),
         # A binding is reported once for each write; the strongest read is kept.

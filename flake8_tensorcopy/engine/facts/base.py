@@ -50,6 +50,7 @@ class Copy(NamedTuple):
     nodes: tuple[ast.expr, ...]
     array: bool  # what is copied is a NumPy array
     op: str  # the operation that the expression is, `=` for a plain binding
+    maybe: bool  # it copies or not, by device, dtype, layout or mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
