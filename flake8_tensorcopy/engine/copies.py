@@ -102,6 +102,72 @@ def last_copy(run: Run, ref: Ref) -> tuple[Copy, ...]:
     return (copy,) if copy is not None else ()
 
 
+def handed_copy(run: Run, ref: Ref, site: ast.AST) -> tuple[Copy, ...]:
+    """A copy of what a statement or call returns, yields or stores: of all that stands there, what the reference is."""
+    held = ref.chain[-1].node if ref.chain else None
+    stored = ref.place is not None and ref.place.origin == "store"
+    given = [one for value in _values_of(site) for one in _in_display(value)]
+    named = [one for one in given if ref.place is not None and run.text(one) == ref.place.name]
+    for found in ([one for one in given if one is held], given, named):
+        texts = {run.text(one) for one in found}
+        if len(texts) == 1 and not (stored and isinstance(found[0], ast.Name) and found[0] is not held):
+            same = [arm for one in given if run.text(one) in texts for arm in _arms(run, one, ref.obj)]
+            return (Copy(tuple(same), ref.kind == "array", "", False),)
+    # What was put into a container before that was handed out.
+    return (Copy((held,), ref.kind == "array", "", False),) if stored and isinstance(held, ast.expr) else ()
+
+
+def returned_copy(run: Run, ref: Ref, node: ast.Return) -> tuple[Copy, ...]:
+    """A copy of what a method returns of its object, where that is never None."""
+    copies = handed_copy(run, ref, node)
+    passed = next((one.state.arms for one in run.returned if one.node is node), frozenset())
+    excluded = {str(arm.test[0]) for arm in passed if isinstance(arm.test, tuple) and not arm.taken}
+    for part in (part for copy in copies for part in copy.nodes):
+        if _set_to_none(run, part) and f"{run.text(part)} is None" not in excluded:
+            return ()
+    return copies
+
+
+def _set_to_none(run: Run, node: ast.expr) -> bool:
+    """Whether the class makes an attribute None at times."""
+    cls = run.function.cls
+    if cls is None or not isinstance(node, ast.Attribute):
+        return False
+    for part in ast.walk(cls.node):
+        match part:
+            case ast.Assign(targets=targets, value=ast.Constant(value=None)):
+                if any(isinstance(one, ast.Attribute) and one.attr == node.attr for one in targets):
+                    return True
+            case ast.AnnAssign(target=ast.Attribute(attr=attr), value=ast.Constant(value=None)) if attr == node.attr:
+                return True
+            case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), given, *_]):
+                if name == node.attr and isinstance(given, ast.Constant):
+                    return True
+    return False
+
+
+def _values_of(site: ast.AST) -> list[ast.expr]:
+    """The expressions that a statement or call hands out."""
+    match site:
+        case ast.Call(args=args, keywords=keywords):
+            return [*args, *(one.value for one in keywords)]
+        case ast.Return(value=ast.expr() as value) | ast.Yield(value=ast.expr() as value):
+            return [value]
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            return [value]
+    return []
+
+
+def _in_display(node: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a tuple, list, set or dict that is written out, or the expression itself."""
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts) | ast.Dict(values=parts):
+            for part in parts:
+                yield from _in_display(part)
+        case _:
+            yield node
+
+
 def _arms(run: Run, node: ast.expr, obj: Obj) -> Iterator[ast.expr]:
     """Of a conditional expression the arms that may be the object."""
     branches = run.branches.get(node)
