@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Copy
 from flake8_tensorcopy.engine.parts import beside
-from flake8_tensorcopy.engine.values import MAYBE, UNSURE, Arm, Chain, Obj, Ref, Write
+from flake8_tensorcopy.engine.values import MAYBE, NUMPY, UNSURE, Arm, Chain, Obj, Ref, Write
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run, Use
@@ -115,6 +115,20 @@ def handed_copy(run: Run, ref: Ref, site: ast.AST) -> tuple[Copy, ...]:
             return (Copy(tuple(same), ref.kind == "array", "", False),)
     # What was put into a container before that was handed out.
     return (Copy((held,), ref.kind == "array", "", False),) if stored and isinstance(held, ast.expr) else ()
+
+
+def writable_copy(run: Run, ref: Ref, crossing: int) -> tuple[Copy, ...]:
+    """A copy of an array just before it becomes a tensor, at one step of the derivation; else of what was made first."""
+    link = ref.chain[crossing] if ref.chain else None
+    found: list[Copy] = []
+    if link is not None and link.kind == NUMPY and link.node not in run.called:
+        given = given_to(run, link.node, link.op)
+        if given is not None:
+            found.append(Copy((given,), True, "", False))
+    made = ref.obj.node
+    if isinstance(made, ast.Call) and made not in run.called:
+        found.append(Copy((made,), ref.obj.kind == "array", "", False))
+    return tuple(found)
 
 
 def returned_copy(run: Run, ref: Ref, node: ast.Return) -> tuple[Copy, ...]:

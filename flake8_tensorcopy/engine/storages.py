@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.copies import handed_copy
+from flake8_tensorcopy.engine.copies import handed_copy, writable_copy
 from flake8_tensorcopy.engine.facts import Copy, KeptStorage, ReadOnlyWrite, UnlinkedArray
 from flake8_tensorcopy.engine.parameters import reader_of
 from flake8_tensorcopy.engine.parts import Index, Row
@@ -273,6 +273,7 @@ def read_only_write(run: Run, write: Write) -> bool:
         made=view.op if view is not None else ref.obj.made,
         source=view.node if view is not None else ref.obj.node,
         inner=write.inner,
+        copies=writable_copy(run, ref, crossing),
     )
     if isinstance(origin, Obj) and view is None:
         suppose(run, origin, "bytes", fact)

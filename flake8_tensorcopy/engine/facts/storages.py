@@ -54,6 +54,7 @@ class ReadOnlyWrite(Fact):
     made: str  # frombuffer broadcast_to sliding_window_view load memmap
     source: ast.AST | None  # the call that made the array
     inner: ast.AST | None
+    copies: tuple[Copy, ...] = ()  # where one would make it an array, or tensor, that can be written
 
     @property
     def verb(self) -> str:
