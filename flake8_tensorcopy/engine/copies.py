@@ -118,7 +118,7 @@ def handed_copy(run: Run, ref: Ref, site: ast.AST) -> tuple[Copy, ...]:
 
 
 def writable_copy(run: Run, ref: Ref, crossing: int) -> tuple[Copy, ...]:
-    """A copy of an array just before it becomes a tensor, at one step of the derivation; else of what was made first."""
+    """A copy of an array just before one step of the derivation makes it a tensor; else of what was made first."""
     link = ref.chain[crossing] if ref.chain else None
     found: list[Copy] = []
     if link is not None and link.kind == NUMPY and link.node not in run.called:
