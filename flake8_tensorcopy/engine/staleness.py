@@ -186,7 +186,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             activation=_activation(write),
             maybe_op=next((link.op for link in (*theirs, *perhaps, *mine) if link.kind == MAYBE), ""),
             copies=parting(run, use, write, start, says_snapshot(place.name) or "difference" in roles or not theirs),
-            chained=_chained(place, writer),
+            chained=_chained(place, writer) if ref.kind != "array" else None,
         ),
         # A binding is reported once for each write; the strongest read is kept.
         strength=(together, "difference" in roles, _RANK.get(role, 0)),
