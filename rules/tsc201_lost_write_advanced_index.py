@@ -114,9 +114,8 @@ def _through_a_name(fact: LostWrite, region: Region) -> Fix | None:
     name = edit.unused("selected")
     return edit.fix(
         "Write the copy back",
-        edit.before(fact.statement, f"{name} = {copied}"),
+        edit.around(fact.statement, f"{name} = {copied}", f"{copied} = {name}"),
         edit.replace(fact.copy, name),
-        edit.after(fact.statement, f"{copied} = {name}"),
         safe=False,
     )
 

@@ -72,7 +72,7 @@ INDEXED_ONCE = [
     ("x[x > 0][:, [0, 2]] += v", "selected = x[x > 0]\nselected[:, [0, 2]] += v\nx[x > 0] = selected"),
     ("x[[[0, 1]]][:, 1] = v", "selected = x[[[0, 1]]]\nselected[:, 1] = v\nx[[[0, 1]]] = selected"),
     ("x[x > 0][2].zero_()", "selected = x[x > 0]\nselected[2].zero_()\nx[x > 0] = selected"),
-    ("if n: x[x > 0][2] = v", None),
+    ("if n: x[x > 0][2] = v", "if n:\n    selected = x[x > 0]\n    selected[2] = v\n    x[x > 0] = selected"),
     ("x[torch.rand(3) > 0.5][0] = v", None),
     ("x[torch.rand(3) > 0.5].neg_()", None),  # drawn twice
     ("x[torch.rand(3) > 0.5].add_(1)", "x[torch.rand(3) > 0.5] += 1"),
@@ -167,9 +167,14 @@ def test_a_rebound_parameter_is_written_in_place(text: str, result: str | None) 
         assert repaired(whole, "TSC205") == HEAD + body(guard + indent(LOOP + result, "    "))
 
 
-@pytest.mark.parametrize("text", ["if n: p = p * 2", "p = p * \\\n        2", "a = 1; p = p * 2"])
+@pytest.mark.parametrize("text", ["p = p * \\\n        2", "a = 1; p = p * 2"])
 def test_what_cannot_be_put_under_no_grad_is_left(text: str) -> None:
     assert repaired(LOOP + text, "TSC205") is None
+
+
+def test_a_suite_on_the_line_of_its_header_is_put_on_its_own() -> None:
+    made = repaired(LOOP + "if n: p = p * 2", "TSC205")
+    assert made == HEAD + body(LOOP + "if n:\n        with torch.no_grad():\n            p *= 2")
 
 
 @pytest.mark.parametrize(

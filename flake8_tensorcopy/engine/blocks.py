@@ -65,6 +65,10 @@ class Blocks:
         text = "".join(f"\n{start.indent}{text}" for text in lines)
         return (*start.edits, Edit(Span(line, column, line, column), text))
 
+    def around(self, statement: ast.stmt, first: str, last: str) -> Edits | None:
+        before, after = self.before(statement, [first]), self.after(statement, [last])
+        return None if before is None or after is None else (*before, after[-1])
+
     def under(self, statements: Sequence[ast.stmt], header: str) -> Edits | None:
         start = self._start(statements[0])
         if start is None or not self._ends_line(statements[-1]):

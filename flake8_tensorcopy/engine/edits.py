@@ -11,6 +11,7 @@ import ast
 import io
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -20,6 +21,7 @@ from flake8_tensorcopy.engine.blocks import Blocks
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.facts import Copy
     from flake8_tensorcopy.engine.facts.lost import Change
     from flake8_tensorcopy.engine.region import Region
 
@@ -52,9 +54,10 @@ class Editor:
         self._blocks = Blocks(region)
 
     def fix(self, title: str, *parts: Edits | None, safe: bool) -> Fix | None:
-        """The repair that makes all of these changes; None if one of them cannot be made."""
-        edits = self.join(*parts)
-        return Fix(title, tuple(sorted(_merged(edits))), safe) if edits else None
+        """The repair that makes all of these changes; None if one of them cannot be made, or if two overlap."""
+        edits = tuple(sorted(_merged(self.join(*parts) or ())))
+        apart = all(_end(one.span) <= _start(other.span) for one, other in pairwise(edits))
+        return Fix(title, edits, safe) if edits and apart else None
 
     @staticmethod
     def join(*parts: Edits | None) -> Edits | None:
@@ -164,6 +167,74 @@ class Editor:
             return None
         return self.replace(node, f"None if {text} is None else {text}.clone()")
 
+    def copied(self, copies: Sequence[Copy]) -> Edits | None:
+        """A copy at the first of several places where one can be made: `.clone()`, or `.copy()` of an array."""
+        for copy in copies:
+            trailer = ".copy()" if copy.array else ".clone()"
+            if copy.nodes and all(self._is_one_value(node, copy.op) for node in copy.nodes):
+                if (edits := self.join(*(self.method(node, trailer) for node in copy.nodes))) is not None:
+                    return edits
+        return None
+
+    def contiguous_clone(self, call: ast.expr) -> Edits | None:
+        """`x.contiguous()` becomes `x.clone(memory_format=torch.contiguous_format)`, which copies always."""
+        form = self.imported("torch.contiguous_format", call)
+        if form is None or self.receiver(call) is None or self.arguments(call):
+            return None
+        return self.join(self.rename(call, "clone"), self.add_argument(call, f"memory_format={form}"))
+
+    def deep_copied(self, copies: Sequence[Copy]) -> Edits | None:
+        """A deep copy of a container of tensors, at the first of several places where one can be made."""
+        for copy in copies:
+            if copy.nodes and all(self._is_one_value(node, copy.op) for node in copy.nodes):
+                module = self.module("copy", copy.nodes[0])
+                if module is not None:
+                    name, importing = module
+                    return self.join(importing, *(self.call(node, f"{name}.deepcopy") for node in copy.nodes))
+        return None
+
+    def _is_one_value(self, node: ast.expr, op: str) -> bool:
+        """Whether the expression is itself what is bound, stored or handed on, not what holds that."""
+        outer = self._outside(node)
+        match outer:
+            case ast.For() | ast.AsyncFor() | ast.comprehension() | ast.Starred() | ast.withitem() | ast.Slice():
+                return False
+            case ast.Assign(targets=targets) if any(isinstance(target, (ast.Tuple, ast.List)) for target in targets):
+                return op == "unpacking"
+            case ast.keyword(arg=arg):
+                return arg is not None
+            case ast.Attribute():
+                # `x.float().mul_(2)` alone: the write would go to a copy that nobody sees.
+                call = self._outside(outer)
+                return not isinstance(call, ast.Call) or self.is_used(call)
+        return outer is not None and not isinstance(node, (ast.Starred, ast.Tuple, ast.List, ast.Dict, ast.Set))
+
+    def is_used(self, call: ast.AST) -> bool:
+        """Whether something is done with the value of an expression: it is no statement of its own."""
+        outer = self._outside(call)
+        while isinstance(outer, ast.Await):
+            outer = self._outside(outer)
+        return not isinstance(outer, ast.Expr)
+
+    def _outside(self, node: ast.AST) -> ast.AST | None:
+        """What an expression is an immediate part of."""
+        place = (self._region.line(node), getattr(node, "col_offset", 0))
+        pending: list[ast.AST] = [self._region.tree]
+        while pending:
+            outer = pending.pop()
+            for inner in ast.iter_child_nodes(outer):
+                if inner is node:
+                    return outer
+                start = (getattr(inner, "lineno", 0), getattr(inner, "col_offset", 0))
+                end = (
+                    getattr(inner, "end_lineno", None) or place[0],
+                    getattr(inner, "end_col_offset", None) or place[1],
+                )
+                # Decorators stand before what they decorate.
+                if (start <= place <= end) or getattr(inner, "decorator_list", None):
+                    pending.append(inner)
+        return None
+
     def rename(self, site: Maybe, name: str) -> Edits | None:
         """Another name for the method of a call, or for the attribute: `x.view(..)` becomes `x.reshape(..)`."""
         node = self._expression(site)
@@ -210,6 +281,13 @@ class Editor:
         """The arguments of a call; empty for anything else."""
         node = self._expression(call)
         return node.args if isinstance(node, cst.Call) else ()
+
+    def has_argument(self, call: Maybe, keyword: str) -> bool:
+        """Whether a call is given this keyword, or may be by `**`."""
+        return any(
+            one.star == "**" or (one.keyword is not None and one.keyword.value == keyword)
+            for one in self.arguments(call)
+        )
 
     def add_argument(self, call: Maybe, text: str | None) -> Edits | None:
         """One more argument at the end of a call, as `keepdim=True`; of a keyword that is there, another value."""
@@ -281,7 +359,24 @@ class Editor:
             span = Span(start.line, start.column, comma.line, comma.column + 1)
         else:
             span = Span(start.line, start.column, end.end_line, end.end_column)
+        if "#" in self._between(span):
+            return self._cut_line(argument, start, end)
         return (Edit(span, ""),)
+
+    def _cut_line(self, argument: cst.Arg, start: Span, end: Span) -> Edits | None:
+        """An argument among comments: it goes with its own comma, the comments stay where they are."""
+        last = (end.end_line, end.end_column)
+        if isinstance(argument.comma, cst.Comma):
+            comma = self._region.place(argument.comma)
+            if comma.line != end.end_line:
+                return None
+            last = (comma.end_line, comma.end_column)
+        head, rest = self._region.lines[start.line - 1][: start.column], self._region.lines[last[0] - 1][last[1] :]
+        if "#" in self._between(Span(start.line, start.column, *last)):
+            return None
+        if not head.strip() and not rest.strip():
+            return (Edit(Span(start.line, 0, last[0] + 1, 0), ""),)
+        return (Edit(Span(start.line, start.column, *last), ""),)
 
     def _argument(self, argument: cst.Arg) -> tuple[Span, Span]:
         """Where an argument begins (its star or keyword) and where its value ends, parentheses counted."""
@@ -441,6 +536,10 @@ class Editor:
     def after(self, statement: ast.stmt, *lines: str) -> Edits | None:
         """Lines of their own after a simple statement, indented as it is."""
         return self._blocks.after(statement, lines)
+
+    def around(self, statement: ast.stmt, first: str, last: str) -> Edits | None:
+        """A line of its own before a simple statement and one after it, indented as it is."""
+        return self._blocks.around(statement, first, last)
 
     def under(self, statements: ast.stmt | Sequence[ast.stmt], header: str) -> Edits | None:
         """One or several statements of a suite, as they follow each other, as the body of a block: `header` on a line

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import settle_copies
+from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.defaults import shared_defaults
 from flake8_tensorcopy.engine.evaluate import (
     evaluate,
@@ -162,6 +163,8 @@ def accumulated(run: Run) -> None:
                         op=write.op,
                         bound=ref.place.node,
                         evidence=run.evidence(obj, write.stmt),
+                        inside=obj is not top,
+                        copies=last_copy(run, ref),
                     )
                 )
 

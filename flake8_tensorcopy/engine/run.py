@@ -234,6 +234,7 @@ class Run:
         self.written_back: set[Obj] = set()
         self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
+        self.branches: dict[ast.expr, tuple[tuple[ast.expr, Value], ...]] = {}  # of conditional expressions
         self.sizes: dict[ast.AST, Given] = {}  # what calls that make or reshape were given
         self.ranks: dict[Obj, int] = {}  # how many axes, where a shape was unpacked
         self.byte_strides: dict[Obj, Ref] = {}  # what `a.strides` gave, and of which array

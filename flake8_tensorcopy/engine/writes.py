@@ -6,6 +6,7 @@ import ast
 
 from flake8_tensorcopy.engine import gradients, library
 from flake8_tensorcopy.engine.clones import cloned_at, unpacked_at
+from flake8_tensorcopy.engine.copies import copies_for_writer, last_copy
 from flake8_tensorcopy.engine.facts import (
     JoinedWrite,
     LostWrite,
@@ -156,6 +157,7 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                 inner=write.inner,
                 array=ref.obj.kind == "array",
                 maybe_op=next((link.op for link in links if link.kind == MAYBE), ""),
+                copies=copies_for_writer(run, write),
             )
         )
         run.shared_objs[(SharedWrite, write.node)] = ref.obj
@@ -171,6 +173,7 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                     bound=ref.place.node,
                     evidence=max(run.evidence(other.obj, write.stmt) for other in value.refs),
                     owner=ref.obj.owner,
+                    copies=last_copy(run, ref),
                 )
             )
 
