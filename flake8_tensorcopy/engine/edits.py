@@ -8,13 +8,12 @@ quotes stay what they were.
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from flake8_tensorcopy.engine.call_edits import PRIMARY, Calls, between, given, has_comment, outer
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
 if TYPE_CHECKING:
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
 Edits = tuple[Edit, ...]
 Site = ast.AST | cst.CSTNode
 Maybe = Site | None  # a part that a fact may lack: then the change cannot be made
-
-# What a trailer (`.clone()`, an index) can follow without parentheses.
-_PRIMARY = (
-    cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp,
-    cst.SetComp, cst.SimpleString, cst.FormattedString,
-)  # fmt: skip
 
 
 class Editor:
@@ -40,6 +33,7 @@ class Editor:
 
     def __init__(self, region: Region) -> None:
         self._region = region
+        self._calls = Calls(region)
 
     def fix(self, title: str, *parts: Edits | None, safe: bool) -> Fix | None:
         """The repair that makes all of these changes; None if one of them cannot be made."""
@@ -65,7 +59,7 @@ class Editor:
     def quoted(self, site: Site) -> str | None:
         """The source of an expression on one line, to be written a second time; None where a comment would be lost."""
         text = self.text(site)
-        if "#" in text and any(token.type == tokenize.COMMENT for token in _tokens(text)):
+        if has_comment(text):
             return None
         if "\n" not in text:
             return text
@@ -84,7 +78,7 @@ class Editor:
             return None
         span = self._outer(node)
         after = Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), call)
-        if node.lpar or isinstance(node, _PRIMARY):
+        if node.lpar or isinstance(node, PRIMARY):
             return (after,)
         before = Edit(Span(span.line, span.column, span.line, span.column), "(")
         return (before, Edit(after.span, ")" + call))
@@ -123,81 +117,35 @@ class Editor:
 
     def swap(self, outer: Maybe) -> Edits | None:
         """Two methods in a row change places: `x.clone(..).detach()` becomes `x.detach().clone(..)`."""
-        match self._expression(outer):
-            case (
-                cst.Call(
-                    func=cst.Attribute(value=cst.Call(func=cst.Attribute(attr=first), lpar=[]) as inner, attr=second)
-                ) as whole
-            ):
-                one, other = (
-                    self._to(self._region.place(name), self._region.place(call))
-                    for name, call in ((first, inner), (second, whole))
-                )
-                return (Edit(one, self._between(other)), Edit(other, self._between(one)))
-        return None
+        return self._calls.swap(self._expression(outer))
 
     def drop_call(self, call: Maybe) -> Edits | None:
         """A method call becomes what it was called on: `x.cpu()` becomes `x`."""
-        node, value = self._expression(call), self.receiver(call)
-        if node is None or value is None:
-            return None
-        end, start = self._region.place(node), self._outer(value)
-        return (Edit(Span(start.end_line, start.end_column, end.end_line, end.end_column), ""),)
+        return self._calls.drop(self._expression(call))
+
+    def unwrap(self, call: Maybe, argument: Maybe, trailer: str = "") -> Edits | None:
+        """A call becomes one of its arguments, perhaps with a trailer: `torch.clone(x)` becomes `x`."""
+        return self._calls.unwrap(self._expression(call), self._expression(argument), trailer)
 
     def arguments(self, call: Maybe) -> Sequence[cst.Arg]:
         """The arguments of a call; empty for anything else."""
-        node = self._expression(call)
-        return node.args if isinstance(node, cst.Call) else ()
+        return given(self._expression(call))
 
     def add_argument(self, call: Maybe, text: str) -> Edits | None:
-        """One more argument at the end of a call, as `memory_format=torch.contiguous_format`."""
-        node = self._expression(call)
-        if not isinstance(node, cst.Call):
-            return None
-        if not node.args:
-            span = self._region.place(node)
-            return (Edit(Span(span.end_line, span.end_column - 1, span.end_line, span.end_column - 1), text),)
-        last = node.args[-1]
-        if isinstance(last.value, cst.GeneratorExp) and not last.value.lpar:
-            return None
-        span = self._outer(last.value)
-        return (Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), f", {text}"),)
+        """One more argument at the end of a call, as `memory_format=torch.contiguous_format`.
 
-    def drop_argument(self, call: Maybe, keyword: str) -> Edits | None:
-        """A call without one of its keyword arguments, and without the comma that went with it."""
-        node = self._expression(call)
-        if not isinstance(node, cst.Call):
-            return None
-        for place, argument in enumerate(node.args):
-            if argument.keyword is not None and argument.keyword.value == keyword:
-                return self._cut_argument(node.args, place)
-        return None
+        None where the keyword is given already, perhaps by `**`, or where a value would follow keywords.
+        """
+        return self._calls.add_argument(self._expression(call), text)
 
-    def _cut_argument(self, arguments: Sequence[cst.Arg], place: int) -> Edits | None:
-        argument = arguments[place]
-        start, end = self._argument(argument)
-        if place + 1 < len(arguments):  # up to the next argument
-            start_of_next, _ = self._argument(arguments[place + 1])
-            span = Span(start.line, start.column, start_of_next.line, start_of_next.column)
-        elif place:  # from the end of the one before; a comma after the last stays
-            _, end_of_last = self._argument(arguments[place - 1])
-            span = Span(end_of_last.end_line, end_of_last.end_column, end.end_line, end.end_column)
-        elif isinstance(argument.comma, cst.Comma):
-            comma = self._region.place(argument.comma)
-            span = Span(start.line, start.column, comma.line, comma.column + 1)
-        else:
-            span = Span(start.line, start.column, end.end_line, end.end_column)
-        return (Edit(span, ""),)
+    def drop_argument(self, call: Maybe, which: str | ast.expr) -> Edits | None:
+        """A call without the argument of a keyword, or without a value that it is given, and without its comma.
 
-    def _argument(self, argument: cst.Arg) -> tuple[Span, Span]:
-        """Where an argument begins (its star or keyword) and where its value ends, parentheses counted."""
-        end = self._outer(argument.value)
-        start = end
-        if argument.keyword is not None:
-            start = self._region.place(argument.keyword)
-        elif argument.star:
-            start = Span(end.line, end.column - len(argument.star), end.end_line, end.end_column)
-        return start, end
+        None where the value stands before other values, or in a starred argument.
+        """
+        return self._calls.drop_argument(
+            self._expression(call), which if isinstance(which, str) else self._expression(which)
+        )
 
     # Statements.
 
@@ -313,18 +261,11 @@ class Editor:
 
     # Helpers.
 
-    @staticmethod
-    def _to(start: Span, end: Span) -> Span:
-        """From the beginning of one span to the end of another."""
-        return Span(start.line, start.column, end.end_line, end.end_column)
-
     def _span(self, site: Site) -> Span:
         return self._region.span(site) if isinstance(site, ast.AST) else self._region.place(site)
 
     def _between(self, span: Span) -> str:
-        lines = self._region.lines[span.line - 1 : span.end_line]
-        text = "".join(lines)
-        return text[span.column : len(text) - len(lines[-1]) + span.end_column]
+        return between(self._region, span)
 
     def _expression(self, site: Maybe) -> cst.BaseExpression | None:
         node = self._region.node(site) if isinstance(site, ast.AST) else site
@@ -332,11 +273,7 @@ class Editor:
 
     def _outer(self, node: cst.BaseExpression) -> Span:
         """Where an expression stands with the parentheses around it."""
-        span = self._region.place(node)
-        if not node.lpar:
-            return span
-        first, last = self._region.place(node.lpar[0]), self._region.place(node.rpar[-1])
-        return Span(first.line, first.column, last.end_line, last.end_column)
+        return outer(self._region, node)
 
     def _indent(self, statement: ast.stmt) -> str | None:
         """The white space before a statement; None where something else stands before it on its line."""
@@ -375,13 +312,6 @@ def _first_line(statement: ast.stmt) -> int:
     """The line where a statement begins, decorators counted."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(node.lineno for node in decorators)])
-
-
-def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    try:
-        yield from tokenize.generate_tokens(io.StringIO(f"({text})").readline)
-    except (tokenize.TokenError, SyntaxError):
-        return
 
 
 def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

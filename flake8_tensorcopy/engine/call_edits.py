@@ -1,0 +1,213 @@
+"""Edits of calls: methods that change places or go, a function that goes and leaves its argument, arguments."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_tensorcopy.engine.model import Edit, Span
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.region import Region
+
+Edits = tuple[Edit, ...]
+
+# What a trailer (`.clone()`, an index) can follow without parentheses.
+PRIMARY = (
+    cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp,
+    cst.SetComp, cst.SimpleString, cst.FormattedString,
+)  # fmt: skip
+_KEYWORD = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
+
+
+def outer(region: Region, node: cst.BaseExpression) -> Span:
+    """Where an expression stands with the parentheses around it."""
+    if not node.lpar:
+        return region.place(node)
+    first, last = region.place(node.lpar[0]), region.place(node.rpar[-1])
+    return Span(first.line, first.column, last.end_line, last.end_column)
+
+
+def between(region: Region, span: Span) -> str:
+    """The source of a span."""
+    lines = region.lines[span.line - 1 : span.end_line]
+    text = "".join(lines)
+    return text[span.column : len(text) - len(lines[-1]) + span.end_column]
+
+
+def has_comment(text: str) -> bool:
+    """Whether a piece of source, of which brackets may be open or closed too early, holds a comment."""
+    if "#" not in text:
+        return False
+    whole = "(" * (1 + text.count(")")) + text  # so that none is closed which was not opened
+    try:
+        return any(token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(whole).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return False  # at its end, where brackets are open
+
+
+class Calls:
+    """Makes the edits of calls in one file; None where a call has not the form, or a comment would be lost."""
+
+    def __init__(self, region: Region) -> None:
+        self._region = region
+
+    def swap(self, second: cst.BaseExpression | None) -> Edits | None:
+        match second:
+            case cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Attribute(attr=name)) as first, attr=other)):
+                one, two = (_to(self._region.place(at), self._region.place(call))
+                            for at, call in ((name, first), (other, second)))  # fmt: skip
+                return (Edit(one, between(self._region, two)), Edit(two, between(self._region, one)))
+        return None
+
+    def drop(self, call: cst.BaseExpression | None) -> Edits | None:
+        match call:
+            case cst.Call(func=cst.Attribute(value=value, attr=attr)):
+                start, name, end = outer(self._region, value), self._region.place(attr), self._region.place(call)
+            case _:
+                return None
+        if has_comment(between(self._region, _to(name, end))):
+            return None
+        line, column = start.end_line, start.end_column
+        head = between(self._region, Span(line, column, name.line, name.column))
+        if has_comment(head):  # which stays, at the end of its line
+            if head.rpartition("\n")[2].strip() != ".":
+                return None
+            line, column = name.line, self._region.lines[name.line - 1].rindex(".", 0, name.column)
+            if not self._region.lines[end.end_line - 1][end.end_column :].strip():
+                line, column = line - 1, len(self._region.lines[line - 2].rstrip("\n"))
+        return (Edit(Span(line, column, end.end_line, end.end_column), ""),)
+
+    def unwrap(self, call: cst.BaseExpression | None, value: cst.BaseExpression | None, trailer: str) -> Edits | None:
+        if not isinstance(call, cst.Call) or value is None:
+            return None
+        argument = next((one for one in call.args if one.value is value), None)
+        if argument is None or argument.star or (isinstance(value, cst.GeneratorExp) and not value.lpar):
+            return None
+        whole, kept = self._region.place(call), outer(self._region, value)
+        head = Span(whole.line, whole.column, kept.line, kept.column)
+        tail = Span(kept.end_line, kept.end_column, whole.end_line, whole.end_column)
+        if has_comment(between(self._region, head)) or has_comment(between(self._region, tail)):
+            return None
+        before, after = ("", "") if value.lpar or self._alone(value) else ("(", ")")
+        return (Edit(head, before), Edit(tail, after + trailer))
+
+    def _alone(self, value: cst.BaseExpression) -> bool:
+        """An expression needs no parentheses, neither for a trailer nor for its line breaks."""
+        if not isinstance(value, PRIMARY):
+            return False
+        try:
+            ast.parse(between(self._region, self._region.place(value)), mode="eval")
+        except (SyntaxError, ValueError):
+            return False
+        return True
+
+    def add_argument(self, call: cst.BaseExpression | None, text: str) -> Edits | None:
+        if not isinstance(call, cst.Call) or not self._takes(call, text):
+            return None
+        if not call.args:
+            end = self._region.place(call)
+            return (Edit(Span(end.end_line, end.end_column - 1, end.end_line, end.end_column - 1), text),)
+        last = call.args[-1]
+        span = outer(self._region, last.value)
+        if isinstance(last.value, cst.GeneratorExp) and not last.value.lpar:
+            opened = Span(span.line, span.column, span.line, span.column)
+            return (Edit(opened, "("), Edit(_end(span), f"), {text}"))
+        if (line := self._own_line(last)) is not None:
+            return (Edit(_end(line), f"\n{between(self._region, _margin(line))}{text},"),)
+        return (Edit(_end(span), f", {text}"),)
+
+    @staticmethod
+    def _takes(call: cst.Call, text: str) -> bool:
+        """Nothing that is given already stands in the way of one more argument at the end."""
+        keyword = _KEYWORD.match(text)
+        if keyword is None:
+            return not any(one.keyword is not None or one.star == "**" for one in call.args)
+        return not any(
+            one.star == "**" or (one.keyword is not None and one.keyword.value == keyword[1]) for one in call.args
+        )
+
+    def _own_line(self, last: cst.Arg) -> Span | None:
+        """The line of the last argument, if it is alone there, a comma and perhaps a comment behind it."""
+        if not isinstance(last.comma, cst.Comma):
+            return None
+        start, end = self._argument(last)
+        comma = self._region.place(last.comma)
+        head, line = self._region.lines[start.line - 1], self._region.lines[comma.end_line - 1].rstrip("\n")
+        rest = line[comma.end_column :].strip()
+        if head[: start.column].strip() or comma.end_line != end.end_line or (rest and not rest.startswith("#")):
+            return None
+        return Span(start.line, start.column, comma.end_line, len(line))
+
+    def drop_argument(self, call: cst.BaseExpression | None, which: str | cst.BaseExpression | None) -> Edits | None:
+        for place, argument in enumerate(call.args if isinstance(call, cst.Call) else ()):
+            assert isinstance(call, cst.Call)
+            named = argument.keyword is not None and argument.keyword.value == which
+            if named or argument.value is which:
+                later = call.args[place + 1 :]
+                if argument.star or (argument.keyword is None and any(one.keyword is None for one in later)):
+                    return None  # a later one would take its place
+                return self._cut(call, place)
+        return None
+
+    def _cut(self, call: cst.Call, place: int) -> Edits | None:
+        arguments = call.args
+        start, end = self._argument(arguments[place])
+        if len(arguments) == 1:  # from parenthesis to parenthesis
+            name, whole = outer(self._region, call.func), self._region.place(call)
+            head = between(self._region, Span(name.end_line, name.end_column, whole.end_line, whole.end_column))
+            opened = _moved(name, head[: head.index("(") + 1])
+            span = Span(*opened, whole.end_line, whole.end_column - 1)
+        elif place + 1 < len(arguments):  # up to the next argument
+            following, _ = self._argument(arguments[place + 1])
+            span = Span(start.line, start.column, following.line, following.column)
+        else:  # from the end of the one before; a comma after the last stays
+            _, before = self._argument(arguments[place - 1])
+            span = Span(before.end_line, before.end_column, end.end_line, end.end_column)
+            if has_comment(between(self._region, span)) and (line := self._own_line(arguments[place])) is not None:
+                span = Span(
+                    line.line - 1, len(self._region.lines[line.line - 2].rstrip("\n")), line.end_line, line.end_column
+                )
+        return None if has_comment(between(self._region, span)) else (Edit(span, ""),)
+
+    def _argument(self, argument: cst.Arg) -> tuple[Span, Span]:
+        """Where an argument begins (its star or keyword) and where its value ends, parentheses counted."""
+        end = outer(self._region, argument.value)
+        start = end
+        if argument.keyword is not None:
+            start = self._region.place(argument.keyword)
+        elif argument.star:
+            start = self._region.place(argument)
+        return start, end
+
+
+def given(call: cst.BaseExpression | None) -> Sequence[cst.Arg]:
+    """The arguments of a call; empty for anything else."""
+    return call.args if isinstance(call, cst.Call) else ()
+
+
+def _to(start: Span, end: Span) -> Span:
+    """From the beginning of one span to the end of another."""
+    return Span(start.line, start.column, end.end_line, end.end_column)
+
+
+def _end(span: Span) -> Span:
+    return Span(span.end_line, span.end_column, span.end_line, span.end_column)
+
+
+def _margin(span: Span) -> Span:
+    """What stands before a span on its line."""
+    return Span(span.line, 0, span.line, span.column)
+
+
+def _moved(span: Span, text: str) -> tuple[int, int]:
+    """The line and column behind a text that begins where a span ends."""
+    last = text.rpartition("\n")[2]
+    lines = text.count("\n")
+    return span.end_line + lines, len(last) if lines else span.end_column + len(last)
