@@ -127,6 +127,10 @@ class Editor:
         """A call becomes one of its arguments, perhaps with a trailer: `torch.clone(x)` becomes `x`."""
         return self._calls.unwrap(self._expression(call), self._expression(argument), trailer)
 
+    def drop_copy(self, call: Maybe, argument: Maybe) -> Edits | None:
+        """A copy becomes what it copies: its `argument`, or without one what the method is called on."""
+        return self.drop_call(call) if argument is None else self.unwrap(call, argument)
+
     def arguments(self, call: Maybe) -> Sequence[cst.Arg]:
         """The arguments of a call; empty for anything else."""
         return given(self._expression(call))

@@ -24,7 +24,9 @@ class CloneDetach(Fact):
     """`x.clone().detach()`: `site` is the detach call."""
 
     receiver: str
+    clone: ast.expr
     argument: ast.expr | None  # of `torch.clone(x)`; None for the method
+    second: bool  # what is cloned is new memory that nothing else holds
     graph: bool | None  # the receiver is on the graph: known, known not to be, unknown
     recording: bool | None  # grad mode
 
@@ -62,6 +64,10 @@ class RedundantClone(Fact):
     receiver: str
     form: str
     op: str  # the other copy
+    clone: ast.expr
+    argument: ast.expr | None  # of `torch.clone(x)`; None for the method
+    contiguous: ast.expr | None  # the call beside which the clone stands
+    dtype: str  # that a cast behind the clone makes by its name: `double()`
     detached: bool  # `detach()` follows, in an order with a cost of its own
     host: bool  # before a move: to the CPU, where it may be
     bare: bool  # before a move: an argument, whose name does not say that it holds more than a tensor
