@@ -80,7 +80,10 @@ class Source:
             data = self.mark + text.encode(self.encoding)
         except UnicodeError as error:
             raise Unfixable(f"its encoding {self.encoding} cannot hold the result") from error
-        return Source.read(data)
+        made = Source.read(data)
+        if made.text != text:
+            raise Unfixable("its encoding would be another one")  # the comment that names it has moved
+        return made
 
     def _at(self, line: int, column: int) -> int:
         return self.starts[line - 1] + column if line <= len(self.starts) else len(self.text)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.fixes import Repaired
 from flake8_tensorcopy.verify.devices import DEVICES
-from flake8_tensorcopy.verify.fixtures import Fixture, load_all
+from flake8_tensorcopy.verify.fixtures import Fixture, load, load_all
 from flake8_tensorcopy.verify.probes import measure
 from flake8_tensorcopy.verify.proofs import repaired
 
@@ -59,6 +62,91 @@ def test_what_was_repaired_measures_like_what_is_right(fixture: Fixture, device:
         return
     outcomes = [measure(after, name, DEVICES[device]()) for name in after.fixed]
     assert [outcome.measured for outcome in outcomes if not outcome.confirmed] == []
+
+
+# The proof itself: a wrong repair is found out.
+
+PAIRS = {
+    "values": """
+        def good_a():
+            kept = torch.zeros(2)
+            return kept.clone(), torch.zeros(2)
+
+        def bad_a():
+            kept = torch.zeros(2)
+            {}
+            return kept, torch.zeros(2)
+        """,
+    "memory": """
+        def good_a():
+            return float(torch.zeros(1000).sum())
+
+        def bad_a():
+            rows = torch.zeros(1000)
+            {}
+            return float(rows.sum())
+        """,
+    "graph": """
+        def good_a():
+            return (torch.ones(2, requires_grad=True) * 2).detach()
+
+        def bad_a():
+            scores = torch.ones(2, requires_grad=True) * 2
+            {}
+            return scores.detach()
+        """,
+    "transfers": """
+        def good_a():
+            return torch.zeros(3).cpu().tolist()
+
+        def bad_a():
+            rows = torch.zeros(3)
+            {}
+            return rows.cpu().tolist()
+        """,
+}
+WRONG = {"values": "kept[0] = 1", "memory": "rows = rows + rows", "graph": "scores = scores.clone()",
+         "transfers": "rows.sum().item()"}  # fmt: skip
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("claim", PAIRS)
+def test_a_repair_that_falls_short_is_refuted(claim: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    verdicts = []
+    for line in ("pass", WRONG[claim]):
+        text = textwrap.dedent(PAIRS[claim]).format(line)
+        path = tmp_path / "pair.py"
+        path.write_text(f"CLAIM = {claim!r}\nimport torch\n{text}")
+        fixture = load(path)
+        fixture = replace(fixture, bad=(), fixed=fixture.bad)
+        assert fixture.functions == ("bad_a",)
+        verdicts.append(measure(fixture, "bad_a", DEVICES["sim" if claim == "transfers" else "cpu"]()).confirmed)
+    assert verdicts == [True, False]
+
+
+def test_only_what_was_repaired_is_measured(tmp_path: Path) -> None:
+    text = """
+        \"\"\"Nothing of it is shown.\"\"\"
+        import torch
+
+        CLAIM = "graph"
+
+        def keep(x: torch.Tensor):
+            return x.clone().detach()
+
+        def bad_by_a_helper():
+            return keep(torch.ones(2, requires_grad=True))
+
+        def bad_and_silent():
+            return torch.ones(2, requires_grad=True)
+        """
+    folder = tmp_path / "TSC601"
+    folder.mkdir()
+    (folder / "some.py").write_text(textwrap.dedent(text))
+    after, _ = repaired(load(folder / "some.py"))
+    assert after.fixed == ("bad_by_a_helper",)
+    assert "return x.detach().clone()" in after.source
 
 
 @pytest.mark.parametrize("code", [code for code, rule in registry.rules().items() if rule.fix != "none"])

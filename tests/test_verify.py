@@ -11,6 +11,7 @@ import textwrap
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -335,7 +336,7 @@ def result(function: str, verdict: runner.VerdictName, claim: str, device: str =
 
 def built(tmp_path: Path, *results: Result, devices: Sequence[str] = ("cpu",)) -> dict[str, Any]:
     fixture = write(tmp_path, "x", "values", SOUND)
-    return report.build([fixture], results, rules(), CPU, 0, devices)
+    return report.build([fixture], [], results, rules(), CPU, 0, devices)
 
 
 def test_the_worst_verdict_is_that_of_the_claim(tmp_path: Path) -> None:
@@ -372,6 +373,26 @@ def test_figures_add_up_and_costs_only_over_pairs(tmp_path: Path) -> None:
         "1 function with the bug: 1 copy of 4,000,000 bytes, 1 wait, 0 host tensors only to be read; "
         "2 functions without the bug: 1 copy of 4 bytes, 1 wait, 0 host tensors only to be read."
     )
+
+
+def test_what_was_repaired_is_a_side_of_its_own(tmp_path: Path) -> None:
+    before = [result("bad_a", "confirmed", "values", wrong=3, elements=3)]
+    after = [replace(result("bad_a", verdict, "values", wrong=0, elements=3), bad=False, fixed=True)
+             for verdict in ("confirmed", "refuted")]  # fmt: skip
+    good = [result("good_a", "confirmed", "values", wrong=0, elements=3)]
+    (claim,) = built(tmp_path, *before, *good, after[0])["rules"]["TSC103"]["claims"]
+    assert claim["evidence"].endswith("; 1 function after the fix: 0 of 3 elements wrong.")
+    assert [claim[side]["functions"] for side in ("bad", "good", "fixed")] == [1, 1, 1]
+    found = built(tmp_path, *before, *good, after[1])
+    assert report.refuted(found)
+    assert found["rules"]["TSC103"]["claims"][0]["functions"][-1] == {
+        "fixture": "TSC103/x",
+        "function": "bad_a",
+        "repaired": True,
+        "verdict": "refuted",
+        "figures": {"wrong": 0, "elements": 3},
+        "reason": "text of bad_a",
+    }
 
 
 def test_the_reason_is_told_where_something_is_not_confirmed(tmp_path: Path) -> None:

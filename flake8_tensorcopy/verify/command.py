@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from flake8_tensorcopy import registry
-from flake8_tensorcopy.verify import evidence, report, runner
+from flake8_tensorcopy.verify import evidence, proofs, report, runner
 from flake8_tensorcopy.verify.fixtures import Fixture, FixtureError, load, load_all
 
 CONFIRMED, REFUTED, UNUSABLE = 0, 1, 2
@@ -59,7 +59,8 @@ def _verify(options: Namespace) -> int:
     devices = DEVICES[options.device]
     parts: dict[str, Any] = {}
     with _progress() as bar:
-        results = runner.run(fixtures, devices, torch=torch, seed=options.seed, progress=bar("fixtures"))
+        repairs = proofs.repairs(fixtures)
+        results = runner.run([*fixtures, *repairs], devices, torch=torch, seed=options.seed, progress=bar("fixtures"))
         if options.ops:
             from flake8_tensorcopy.verify import opcheck
 
@@ -68,7 +69,7 @@ def _verify(options: Namespace) -> int:
             from flake8_tensorcopy.verify import programs
 
             parts["programs"] = programs.check(options.programs, seed=options.seed, progress=bar("programs"))
-    found = report.build(fixtures, results, registry.rules(), torch, options.seed, devices)
+    found = report.build(fixtures, repairs, results, registry.rules(), torch, options.seed, devices)
     found |= {name: part.as_json() for name, part in parts.items()}
     if "ops" in found:
         found["ops"] = {"table": evidence.table_digest()} | found["ops"]

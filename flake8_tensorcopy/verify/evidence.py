@@ -21,12 +21,16 @@ def table_digest() -> str:
     return hashlib.sha256(TABLE.read_text(encoding="utf-8").encode()).hexdigest()
 
 
-def stale(report: Mapping[str, Any], fixtures: Sequence[Fixture], rules: Mapping[str, Rule]) -> list[str]:
-    """Why a report is no evidence of these fixtures and rules, one reason a line; empty if it is."""
-    return list(_reasons(report, fixtures, rules))
+def stale(
+    report: Mapping[str, Any], fixtures: Sequence[Fixture], repairs: Sequence[Fixture], rules: Mapping[str, Rule]
+) -> list[str]:
+    """Why a report is no evidence of these fixtures, repairs and rules, one reason a line; empty if it is."""
+    return list(_reasons(report, fixtures, repairs, rules))
 
 
-def _reasons(report: Mapping[str, Any], fixtures: Sequence[Fixture], rules: Mapping[str, Rule]) -> Iterator[str]:
+def _reasons(
+    report: Mapping[str, Any], fixtures: Sequence[Fixture], repairs: Sequence[Fixture], rules: Mapping[str, Rule]
+) -> Iterator[str]:
     if report["tool"]["version"] != version("flake8-tensorcopy"):
         yield f"it is of version {report['tool']['version']}"
     groups: dict[str, Any] = report["rules"] | report["tables"]
@@ -35,6 +39,9 @@ def _reasons(report: Mapping[str, Any], fixtures: Sequence[Fixture], rules: Mapp
     yield from (f"{label} is new" for label in now if label not in known)
     yield from (f"{label} is no more" for label in known if label not in now)
     yield from (f"{label} has changed" for label in now if known.get(label, now[label]) != now[label])
+    known = {label: digest for group in report["rules"].values() for label, digest in group["repaired"].items()}
+    now = {fixture.label: fixture.digest for fixture in repairs}
+    yield from (f"{label} is repaired otherwise" for label in now | known if known.get(label) != now.get(label))
     yield from (f"{code} is no rule" for code in report["rules"] if code not in rules)
     yield from (f"{code} is missing" for code in rules if code not in report["rules"])
     for name, group in groups.items():

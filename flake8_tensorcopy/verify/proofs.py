@@ -15,6 +15,12 @@ from flake8_tensorcopy.verify.fixtures import Fixture
 _EVERY = Options(preview=True)
 
 
+def repairs(fixtures: Sequence[Fixture]) -> list[Fixture]:
+    """Those of the fixtures that have something to repair, repaired."""
+    made = (repaired(fixture)[0] for fixture in fixtures if fixture.bad)
+    return [fixture for fixture in made if fixture.fixed]
+
+
 def repaired(fixture: Fixture) -> tuple[Fixture, Repaired]:
     """The fixture after every repair, safe or not, of the rule that it belongs to, and what was repaired.
 

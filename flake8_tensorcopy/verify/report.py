@@ -21,6 +21,7 @@ SHOWN = {"cpu": "CPU", "cuda": "CUDA", "sim": "simulated accelerator"}
 
 def build(
     fixtures: Sequence[Fixture],
+    repairs: Sequence[Fixture],
     results: Sequence[Result],
     rules: Mapping[str, Rule],
     torch: Torch,
@@ -36,11 +37,11 @@ def build(
         "seed": seed,
         "devices": {name: _device(name, torch) for name in devices},
         "rules": {
-            code: {"name": rules[code].name if code in rules else ""} | _group(mine, results, torch)
+            code: {"name": rules[code].name if code in rules else ""} | _group(mine, repairs, results, torch)
             for code, mine in _groups(fixture for fixture in fixtures if fixture.claim != "table").items()
         },
         "tables": {
-            fixture.label: _group([fixture], results, torch) for fixture in fixtures if fixture.claim == "table"
+            fixture.label: _group([fixture], [], results, torch) for fixture in fixtures if fixture.claim == "table"
         },
     }
 
@@ -52,10 +53,17 @@ def _groups(fixtures: Iterable[Fixture]) -> dict[str, list[Fixture]]:
     return groups
 
 
-def _group(fixtures: Sequence[Fixture], results: Sequence[Result], torch: Torch) -> dict[str, Any]:
+def _group(
+    fixtures: Sequence[Fixture], repairs: Sequence[Fixture], results: Sequence[Result], torch: Torch
+) -> dict[str, Any]:
     labels = {fixture.label: fixture.digest for fixture in fixtures}
+    repaired = {fixture.label: fixture.digest for fixture in repairs if fixture.label in labels}
     claims = _claims([result for result in results if result.fixture in labels])
-    return {"fixtures": labels, "claims": [claim | {"evidence": sentence(claim, torch.version)} for claim in claims]}
+    return {
+        "fixtures": labels,
+        "repaired": repaired,
+        "claims": [claim | {"evidence": sentence(claim, torch.version)} for claim in claims],
+    }
 
 
 def _device(name: str, torch: Torch) -> str:
@@ -74,9 +82,11 @@ def _claims(results: Sequence[Result]) -> Iterable[dict[str, Any]]:
             "verdict": verdict,
             "reason": next((result.text for result in mine if result.verdict == verdict != "confirmed"), ""),
             "bad": _side([result for result in mine if result.bad], mine),
-            "good": _side([result for result in mine if not result.bad], mine),
+            "good": _side([result for result in mine if not result.bad and not result.fixed], mine),
+            "fixed": _side([result for result in mine if result.fixed], mine),
             "functions": [
                 {"fixture": result.fixture, "function": result.function, "verdict": result.verdict}
+                | ({"repaired": True} if result.fixed else {})
                 | ({"figures": result.figures} if result.figures else {})
                 | ({"reason": result.text} if result.verdict in ("refuted", "failed") else {})
                 for result in mine
@@ -156,8 +166,8 @@ def sentence(claim: Mapping[str, Any], torch: str) -> str:
     if claim["verdict"] != "confirmed":
         return f"{head}: {claim['reason']}."
     sides = [
-        f"{counted(claim[side]['functions'], 'function')} {words} the bug: {figures(claim['claim'], claim[side])}"
-        for side, words in (("bad", "with"), ("good", "without"))
+        f"{counted(claim[side]['functions'], 'function')} {words}: {figures(claim['claim'], claim[side])}"
+        for side, words in (("bad", "with the bug"), ("good", "without the bug"), ("fixed", "after the fix"))
         if claim[side]["functions"]
     ]
     return f"{head}; {'; '.join(sides)}."
@@ -171,7 +181,7 @@ def show(report: Mapping[str, Any], console: Console) -> None:
 
     colours = {"confirmed": "green", "refuted": "bold red", "failed": "bold red", "skipped": "dim"}
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("Rule", "Claim", "Device", "Verdict", "With the bug", "Without"):
+    for heading in ("Rule", "Claim", "Device", "Verdict", "With the bug", "Without", "Repaired"):
         table.add_column(heading, overflow="fold", no_wrap=heading in ("Claim", "Device", "Verdict"))
     missing = {name for name, text in report["devices"].items() if text.startswith("not verified")}
     for code, group in (report["rules"] | report["tables"]).items():
@@ -181,9 +191,9 @@ def show(report: Mapping[str, Any], console: Console) -> None:
                 continue
             verdict = Text(claim["verdict"], colours[claim["verdict"]])
             if claim["verdict"] in ("confirmed", "refuted"):
-                cells = [_cell(claim, "bad"), _cell(claim, "good")]
+                cells = [_cell(claim, side) for side in ("bad", "good", "fixed")]
             else:
-                cells = [claim["reason"], ""]
+                cells = [claim["reason"], "", ""]
             table.add_row(first, claim["claim"], claim["device"], verdict, *map(escape, cells))
             first = ""
     if table.row_count:
@@ -191,7 +201,8 @@ def show(report: Mapping[str, Any], console: Console) -> None:
     for claim in claims(report):
         for function in claim["functions"]:
             if function["verdict"] in ("refuted", "failed"):
-                place = f"{function['fixture']} {function['function']} on {claim['device']}"
+                repaired = " after the fix" if function.get("repaired") else ""
+                place = f"{function['fixture']} {function['function']}{repaired} on {claim['device']}"
                 console.print(f"\n[bold red]{function['verdict']}[/] {escape(place)}: {escape(function['reason'])}")
     for name in sorted(missing):
         console.print(f"\n{escape(report['devices'][name])}.")

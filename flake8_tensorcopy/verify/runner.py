@@ -43,7 +43,8 @@ class Result:
     """What became of one function on one device.
 
     `verdict`: "confirmed" or "refuted" where its claim was measured, "skipped" where it cannot be on this device,
-    "failed" where the function could not be measured at all.  `text` is the measurement, or the reason.
+    "failed" where the function could not be measured at all.  `text` is the measurement, or the reason.  `fixed`: what
+    was run is the function as the linter repairs it.
     """
 
     fixture: str
@@ -55,6 +56,7 @@ class Result:
     verdict: VerdictName
     text: str
     figures: dict[str, int] = field(default_factory=dict)
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ def _result(
     fixture: Fixture, name: str, device: str, verdict: VerdictName, text: str, figures: dict[str, int] | None = None
 ) -> Result:
     bad = name in fixture.bad
-    return Result(fixture.label, fixture.rule, fixture.claim, name, bad, device, verdict, text, figures or {})
+    fixed = name in fixture.fixed
+    return Result(fixture.label, fixture.rule, fixture.claim, name, bad, device, verdict, text, figures or {}, fixed)
 
 
 # The parent's side of a child.
