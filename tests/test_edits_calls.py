@@ -56,6 +56,10 @@ def drop_flag(editor: Editor, call: ast.Call) -> Edits | None:
     return editor.drop_argument(call, "flag")
 
 
+def drop_both(editor: Editor, call: ast.Call) -> Edits | None:
+    return editor.drop_argument(call, "flag", "kind")
+
+
 def drop_true(editor: Editor, call: ast.Call) -> Edits | None:
     """Without the value `True`, however it is given."""
     values = [*call.args, *(one.value for one in call.keywords)]
@@ -95,7 +99,13 @@ y = x.detach().clone(
 
 DROPS = {
     "y = x.cpu()": "y = x",
-    "y = (a + b).cpu()": "y = (a + b)",
+    "y = (a + b).cpu()": "y = a + b",
+    "y = (a + b).cpu()  # sum": "y = a + b  # sum",
+    "y = (a + b).cpu() * 2": "y = (a + b) * 2",
+    "y = f(\n    (a + b)\n).cpu()": "y = f(\n    (a + b)\n)",
+    "y = ((a + b)).cpu()": "y = ((a + b))",
+    "y = (i for i in a).cpu()": "y = (i for i in a)",
+    "y = (a +\n     b).cpu()": "y = (a +\n     b)",
     "y = -x.cpu() ** 2": "y = -x ** 2",
     "y = x.to(device=d, dtype=t)": "y = x",
     "y = (x.cpu())": "y = (x)",
@@ -217,6 +227,16 @@ DROPPED_VALUES = {
     "f(a, True, b=1)": "f(a, b=1)",
 }
 
+DROPPED_TOGETHER = {
+    "f(x, flag=1, kind=2)": "f(x)",
+    "f(flag=1, kind=2)": "f()",
+    "f(kind=2, flag=1, x=3)": "f(x=3)",
+    "f(kind=2, x=3, flag=1)": "f(x=3)",
+    "f(\n    x,\n    kind=2,\n    flag=1,\n)": "f(\n    x,\n)",
+    "f(\n    x,  # first\n    kind=2,\n    flag=1,\n)": None,
+    "f(x, flag=1)": None,
+}
+
 TABLES = {
     swap: SWAPS,
     drop: DROPS,
@@ -226,6 +246,7 @@ TABLES = {
     add_value: ADDS_OF_VALUES,
     drop_flag: DROPPED_KEYWORDS,
     drop_true: DROPPED_VALUES,
+    drop_both: DROPPED_TOGETHER,
 }
 
 

@@ -23,6 +23,7 @@ PRIMARY = (
     cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp,
     cst.SetComp, cst.SimpleString, cst.FormattedString,
 )  # fmt: skip
+_OPERATORS = (cst.BinaryOperation, cst.UnaryOperation, cst.BooleanOperation, cst.Comparison)
 _KEYWORD = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
 
 
@@ -74,6 +75,7 @@ class Calls:
                 return None
         if has_comment(between(self._region, _to(name, end))):
             return None
+        whole = self._whole(value, end)
         line, column = start.end_line, start.end_column
         head = between(self._region, Span(line, column, name.line, name.column))
         if has_comment(head):  # which stays, at the end of its line
@@ -82,7 +84,21 @@ class Calls:
             line, column = name.line, self._region.lines[name.line - 1].rindex(".", 0, name.column)
             if not self._region.lines[end.end_line - 1][end.end_column :].strip():
                 line, column = line - 1, len(self._region.lines[line - 2].rstrip("\n"))
+        if whole is not None:
+            line, column = whole.end_line, whole.end_column
+            opened = Span(start.line, start.column, whole.line, whole.column)
+            return (Edit(opened, ""), Edit(Span(line, column, end.end_line, end.end_column), ""))
         return (Edit(Span(line, column, end.end_line, end.end_column), ""),)
+
+    def _whole(self, value: cst.BaseExpression, call: Span) -> Span | None:
+        """An operator's expression in parentheses that it needs no more, as all that a line assigns or returns."""
+        span, place = outer(self._region, value), self._region.place(value)
+        if len(value.lpar) != 1 or not isinstance(value, _OPERATORS) or span.line != call.end_line:
+            return None
+        line = self._region.lines[span.line - 1]
+        head, rest = line[: span.column].rstrip(), line[call.end_column :].strip()
+        alone = head.endswith(" =") or head.split() == ["return"]
+        return place if alone and (not rest or rest.startswith("#")) else None
 
     def unwrap(self, call: cst.BaseExpression | None, value: cst.BaseExpression | None, trailer: str) -> Edits | None:
         if not isinstance(call, cst.Call) or value is None:
@@ -145,36 +161,51 @@ class Calls:
             return None
         return Span(start.line, start.column, comma.end_line, len(line))
 
-    def drop_argument(self, call: cst.BaseExpression | None, which: str | cst.BaseExpression | None) -> Edits | None:
-        for place, argument in enumerate(call.args if isinstance(call, cst.Call) else ()):
-            assert isinstance(call, cst.Call)
-            named = argument.keyword is not None and argument.keyword.value == which
-            if named or argument.value is which:
-                later = call.args[place + 1 :]
-                if argument.star or (argument.keyword is None and any(one.keyword is None for one in later)):
-                    return None  # a later one would take its place
-                return self._cut(call, place)
-        return None
+    def drop_arguments(
+        self, call: cst.BaseExpression | None, which: Sequence[str | cst.BaseExpression | None]
+    ) -> Edits | None:
+        if not isinstance(call, cst.Call):
+            return None
+        places = set()
+        for one in which:
+            known = [place for place, argument in enumerate(call.args) if _is(argument, one)]
+            if not known or call.args[known[0]].star:
+                return None
+            places.add(known[0])
+        for place in places:
+            if call.args[place].keyword is None and any(
+                argument.keyword is None and later not in places
+                for later, argument in enumerate(call.args)
+                if later > place
+            ):
+                return None  # which would take its place
+        edits: list[Edit] = []
+        for place in sorted(places):
+            if place - 1 not in places:
+                last = next(end for end in range(place, len(call.args)) if end + 1 not in places)
+                span = self._cut(call, place, last)
+                if has_comment(between(self._region, span)):
+                    return None
+                edits.append(Edit(span, ""))
+        return tuple(edits)
 
-    def _cut(self, call: cst.Call, place: int) -> Edits | None:
-        arguments = call.args
-        start, end = self._argument(arguments[place])
-        if len(arguments) == 1:  # from parenthesis to parenthesis
+    def _cut(self, call: cst.Call, first: int, last: int) -> Span:
+        """What goes with some arguments that follow each other."""
+        start, end = self._argument(call.args[first])[0], self._argument(call.args[last])[1]
+        if last + 1 < len(call.args):  # up to the next argument
+            following, _ = self._argument(call.args[last + 1])
+            return Span(start.line, start.column, following.line, following.column)
+        if first == 0:  # from parenthesis to parenthesis
             name, whole = outer(self._region, call.func), self._region.place(call)
             head = between(self._region, Span(name.end_line, name.end_column, whole.end_line, whole.end_column))
-            opened = _moved(name, head[: head.index("(") + 1])
-            span = Span(*opened, whole.end_line, whole.end_column - 1)
-        elif place + 1 < len(arguments):  # up to the next argument
-            following, _ = self._argument(arguments[place + 1])
-            span = Span(start.line, start.column, following.line, following.column)
-        else:  # from the end of the one before; a comma after the last stays
-            _, before = self._argument(arguments[place - 1])
-            span = Span(before.end_line, before.end_column, end.end_line, end.end_column)
-            if has_comment(between(self._region, span)) and (line := self._own_line(arguments[place])) is not None:
-                span = Span(
-                    line.line - 1, len(self._region.lines[line.line - 2].rstrip("\n")), line.end_line, line.end_column
-                )
-        return None if has_comment(between(self._region, span)) else (Edit(span, ""),)
+            return Span(*_moved(name, head[: head.index("(") + 1]), whole.end_line, whole.end_column - 1)
+        _, before = self._argument(call.args[first - 1])  # from the end of the one before; a comma after the last stays
+        span = Span(before.end_line, before.end_column, end.end_line, end.end_column)
+        line = self._own_line(call.args[last]) if first == last else None
+        if line is not None and has_comment(between(self._region, span)):
+            above = self._region.lines[line.line - 2].rstrip("\n")
+            return Span(line.line - 1, len(above), line.end_line, line.end_column)
+        return span
 
     def _argument(self, argument: cst.Arg) -> tuple[Span, Span]:
         """Where an argument begins (its star or keyword) and where its value ends, parentheses counted."""
@@ -190,6 +221,12 @@ class Calls:
 def given(call: cst.BaseExpression | None) -> Sequence[cst.Arg]:
     """The arguments of a call; empty for anything else."""
     return call.args if isinstance(call, cst.Call) else ()
+
+
+def _is(argument: cst.Arg, which: str | cst.BaseExpression | None) -> bool:
+    if isinstance(which, str):
+        return argument.keyword is not None and argument.keyword.value == which
+    return argument.value is which
 
 
 def _to(start: Span, end: Span) -> Span:

@@ -142,14 +142,13 @@ class Editor:
         """
         return self._calls.add_argument(self._expression(call), text)
 
-    def drop_argument(self, call: Maybe, which: str | ast.expr) -> Edits | None:
-        """A call without the argument of a keyword, or without a value that it is given, and without its comma.
+    def drop_argument(self, call: Maybe, *which: str | ast.expr) -> Edits | None:
+        """A call without the arguments of keywords, or without values that it is given, and without their commas.
 
-        None where the value stands before other values, or in a starred argument.
+        None where a value stands before others that stay, or in a starred argument.
         """
-        return self._calls.drop_argument(
-            self._expression(call), which if isinstance(which, str) else self._expression(which)
-        )
+        found = [one if isinstance(one, str) else self._expression(one) for one in which]
+        return self._calls.drop_arguments(self._expression(call), found)
 
     # Statements.
 

@@ -86,12 +86,12 @@ def clone_of(run: Run, node: ast.Call, base: Value, inner: ast.expr) -> None:
         if (made or (ref.chain and ref.chain[-1].node is inner)) and not inner.args and not inner.keywords:
             _report(run, node, node, "contiguous", "contiguous", ref.obj, 2, contiguous=inner)
         return
-    if _new_memory(run, ref, inner):
+    if new_memory(run, ref, inner):
         _report(run, node, node, "fresh", ref.obj.made, ref.obj, run.evidence(ref.obj, None))
         _ask(run, RedundantClone, node, ref.obj)
 
 
-def _new_memory(run: Run, ref: Ref, inner: ast.expr) -> bool:
+def new_memory(run: Run, ref: Ref, inner: ast.expr) -> bool:
     """Whether the expression has just made storage that nothing else holds, and that backward does not need."""
     obj = ref.obj
     if ref.place is not None or obj.owner != "fresh" or obj.leaf or obj.kind not in ("tensor", "unknown"):

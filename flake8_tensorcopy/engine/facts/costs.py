@@ -46,10 +46,16 @@ class TensorOfTensor(Fact):
     """`torch.tensor(x)` of a tensor, of a list of tensors, of a list of arrays."""
 
     constructor: str
+    short: str  # tensor, new_tensor, as_tensor, FloatTensor ..
     argument: str
+    given: ast.expr  # the argument
     form: str  # tensor, tensors, arrays
     defined: ast.AST | None  # where the argument was made, or the call of this function that passes it
     caller: bool  # `defined` is such a call
+    new: bool  # a tensor that the same expression has just made, in memory of its own
+    graph: bool | None  # a tensor of the list is on the graph: known, known that none is, unknown
+    numbers: bool  # at least one tensor, each proven to be 0-d and to lie on the host
+    flat: bool  # a list of tensors, and none of them is known to hold its one number in a dimension of size 1
     evidence: int
 
 
