@@ -287,6 +287,7 @@ def _moved_then_detached(run: Run, node: ast.Call, base: Value, inner: ast.expr)
                         site=node,
                         receiver=run.short(receiver),
                         move=call_text(run, move),
+                        moved=move,
                         graph=False if _made_off_graph(run, ref.obj) else on_graph(ref),
                         recording=run.now.grad,
                     )
@@ -343,6 +344,7 @@ def _cast_twice(run: Run, node: ast.Call, base: Value, name: str, args: Args, in
             receiver=run.short(receiver_of(inner)),
             first=call_text(run, inner),
             second=call_text(run, node),
+            cast=inner,
             exact=exact,
             evidence=evidence,
             bare=bare,

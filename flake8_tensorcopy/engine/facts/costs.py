@@ -37,6 +37,7 @@ class MovedThenDetached(Fact):
 
     receiver: str  # what is moved
     move: str
+    moved: ast.Call  # the move
     graph: bool | None  # the receiver is on the graph: known, known not to be, unknown
     recording: bool | None  # grad mode
 
@@ -87,6 +88,7 @@ class RedundantCast(Fact):
     receiver: str
     first: str
     second: str
+    cast: ast.Call  # the first
     exact: bool  # the dtype before is known, and the first cast keeps every value of it
     evidence: int
     bare: bool  # an argument or item of unknown kind: perhaps a module
