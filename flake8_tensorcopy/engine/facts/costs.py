@@ -101,6 +101,8 @@ class RedundantRepeat(Fact):
     receiver: str
     call: str
     ones: bool  # every count is 1: nothing is repeated
+    kept: tuple[ast.expr, ...]  # the counts, all 1, of dimensions that are there
+    dims: int | None  # of the receiver, if known
     used: ast.AST | None  # the elementwise operation
     evidence: int
 
@@ -112,6 +114,8 @@ class MaterialisedExpand(Fact):
     receiver: str  # what is expanded
     op: str  # what copies the expanded tensor; nothing where it is only expanded
     expand: str
+    expanded: ast.Call
+    like: bool  # the other operand has the full shape
     used: ast.AST
     graph: bool | None  # whether an `expand` alone records a node
     evidence: int
