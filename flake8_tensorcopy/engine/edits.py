@@ -127,6 +127,20 @@ class Editor:
         """A call becomes one of its arguments, perhaps with a trailer: `torch.clone(x)` becomes `x`."""
         return self._calls.unwrap(self._expression(call), self._expression(argument), trailer)
 
+    def trailer(self, call: Maybe) -> str | None:
+        """A method call without what it is called on: `.to("cpu")`; None where a comment or a line break is in it."""
+        match self._expression(call):
+            case cst.Call(func=cst.Attribute(attr=name)) as node:
+                start, end = self._region.place(name), self._region.place(node)
+                text = self._between(Span(start.line, start.column, end.end_line, end.end_column))
+                return None if "\n" in text else f".{text}"
+        return None
+
+    def name(self, site: ast.Name) -> cst.Name | None:
+        """A name as LibCST sees it, also in a formatted string, of which older Pythons tell no exact columns."""
+        node = self._expression(site)
+        return node if isinstance(node, cst.Name) and node.value == site.id else None
+
     def drop_copy(self, call: Maybe, argument: Maybe) -> Edits | None:
         """A copy becomes what it copies: its `argument`, or without one what the method is called on."""
         return self.drop_call(call) if argument is None else self.unwrap(call, argument)
@@ -189,6 +203,20 @@ class Editor:
             return None
         span = self._region.span(statement)
         return (Edit(Span(span.line, span.column, span.line, span.column), f"{target} = "),)
+
+    def drop_statement(self, statement: ast.stmt) -> Edits | None:
+        """A statement goes, with its lines; a comment behind it stays.  The suite must have others."""
+        span, lines = self._region.span(statement), self._region.lines
+        head, last = lines[span.line - 1][: span.column], lines[span.end_line - 1].rstrip("\n")
+        rest = last[span.end_column :].lstrip()
+        above = lines[span.line - 2] if span.line > 1 else ""
+        if head.strip() or above.endswith("\\\n") or has_comment(self._between(span)):
+            return None
+        if not rest:
+            return (Edit(Span(span.line, 0, span.end_line + 1, 0), ""),)
+        return (
+            (Edit(Span(span.line, span.column, span.end_line, len(last) - len(rest)), ""),) if rest[0] == "#" else None
+        )
 
     # Names that a repair needs.
 

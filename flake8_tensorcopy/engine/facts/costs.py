@@ -16,6 +16,11 @@ class HostScalar(Fact):
     move: str
     scalar: bool  # proven 0-d
     used: str  # logged, item, tolist, float, reduced, indexed, compared
+    outer: ast.expr | None  # what reduces or indexes it, if the result is one tensor
+    read: bool  # the result of that is read as a number at once
+    operand: bool  # or is an operand, perhaps beside something on the host
+    binding: ast.Assign | None  # the copy has a name, read once, where what is moved has not changed
+    shown: ast.Name | None  # that read
     evidence: int
 
 
