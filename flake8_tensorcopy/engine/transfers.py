@@ -257,9 +257,9 @@ def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, result: Value) -> Non
     receiver = node.func.value
     if move.to == "cpu":
         if move.non_blocking and place_of(run, ref) != "cpu":
-            _start(run, node, Flight(True, None, None, run.short(receiver)))
+            _start(run, node, Flight(True, None, None, run.short(receiver), node))
     elif move.non_blocking and ref.obj.pinned and is_tensor(run, ref.obj):
-        _start(run, node, Flight(False, ref.obj, ref, run.short(receiver)))
+        _start(run, node, Flight(False, ref.obj, ref, run.short(receiver), node))
     if run.loop and run.stmt is not None:
         run.devices.looped.setdefault(node, Looped(node, run.stmt, ref, move, place_of(run, ref)))
     if move.to == "cpu":
@@ -279,11 +279,11 @@ def _copied_into(run: Run, node: ast.Call, base: Value) -> None:
     source = run.devices.source
     for ref in base.refs:
         if ref.obj.pinned and is_tensor(run, ref.obj) and not _all_on_host(run, source):
-            _start(run, node, Flight(True, ref.obj, None, run.short(node.args[0])))
+            _start(run, node, Flight(True, ref.obj, None, run.short(node.args[0]), node))
         elif source is not None and place_of(run, ref) != "cpu":
             for one in source.refs:
                 if one.obj.pinned:
-                    _start(run, node, Flight(False, one.obj, one, run.short(node.args[0])))
+                    _start(run, node, Flight(False, one.obj, one, run.short(node.args[0]), node))
 
 
 def _all_on_host(run: Run, value: Value | None) -> bool:
@@ -314,6 +314,7 @@ def host_use(run: Run, value: Value, node: ast.AST, role: str) -> None:
                 source=flight.name,
                 name=ref.place.name if ref.place is not None else "",
                 copy=copy,
+                started=flight.node,
                 how="numpy" if site is not node else role,
                 into=flight.obj is not None,
             )
@@ -398,7 +399,7 @@ def left_in_flight(run: Run, node: ast.Call, done: Run, result: Value) -> None:
                     continue
                 if any(link.node is copy for link in ref.chain) and all(link.kind != NUMPY for link in ref.chain):
                     fresh = result.obj if result.obj is not None and not any(one.chain for one in result.refs) else None
-                    _start(run, node, Flight(True, fresh, None, flight.name))
+                    _start(run, node, Flight(True, fresh, None, flight.name, flight.node))
 
 
 # ----- what a move costs for nothing

@@ -15,6 +15,7 @@ class UnwaitedRead(Fact):
     source: str
     name: str
     copy: ast.AST
+    started: ast.AST  # the copy itself, where `copy` calls a function that starts it
     how: str
     into: bool  # by `copy_` into pinned memory
 
