@@ -50,7 +50,7 @@ def made_from(run: Run, node: ast.Call, short: str, args: Args) -> None:
         form = kind_of_items(run, value)
     if form:
         _state(run, node, short, given, value, form, 3)
-    elif short in COPYING | OTHERS:
+    elif short in COPYING | OTHERS and not any(ref.kind == "array" for ref in value.refs):
         _ask(run, node, short, given, value)
 
 

@@ -482,16 +482,29 @@ CASTS = frozenset({"to", "type", *(name for name in "float double half bfloat16 
 def round_trip(run: Run, node: ast.Call, ref: Ref, device: str) -> None:
     """`torch.from_numpy(x.cpu().numpy()).cuda()`: to the host and back, and nothing there needed it."""
     places: list[Place] = []
-    found = _way_back(run, ref, places)
+    way: list[ast.AST] = [node]
+    found = _way_back(run, ref, places, way)
     if found is None:
         return
     fetched, start = found
     if place_of(run, start) == "cpu" or not isinstance(fetched.func, ast.Attribute):
         return
-    fact = RoundTrip(site=node, source=run.short(fetched.func.value), fetched=fetched, device=device)
+    fact = RoundTrip(
+        site=node,
+        source=run.short(fetched.func.value),
+        fetched=fetched,
+        arrays=tuple(one for one in way if _makes(run, one) is None and one is not node),
+        made=tuple(one for one in way if (_makes(run, one) or "").startswith("torch.")),
+        device=device,
+    )
     on_host = tuple(place for place in places if getattr(place.node, "lineno", 0) >= fetched.lineno)
     if all(place.last_use in (0, run.clock) for place in on_host):
         run.devices.round_trips.append((on_host, run.clock, fact))
+
+
+def _makes(run: Run, node: ast.AST) -> str | None:
+    """The function that a call names; None for a method."""
+    return is_imported(run, node.func) if isinstance(node, ast.Call) else None
 
 
 def factory_moves(run: Run, node: ast.Call, values: list[Value]) -> None:
@@ -503,10 +516,10 @@ def factory_moves(run: Run, node: ast.Call, values: list[Value]) -> None:
         round_trip(run, node, ref, run.short(asked))
 
 
-def _way_back(run: Run, ref: Ref, places: list[Place]) -> tuple[ast.Call, Ref] | None:
+def _way_back(run: Run, ref: Ref, places: list[Place], way: list[ast.AST]) -> tuple[ast.Call, Ref] | None:
     """The call that brought to the host what this is, if it went through NumPy, and nothing changed it there.
 
-    The bindings on the way are added to `places`.
+    The bindings on the way are added to `places`, the calls between tensors and arrays to `way`.
     """
     through = False
     for _ in range(_MAX_BACK):
@@ -515,12 +528,15 @@ def _way_back(run: Run, ref: Ref, places: list[Place]) -> tuple[ast.Call, Ref] |
             link = ref.chain[position]
             if link.kind == UNSURE:
                 return None
+            if link.kind == NUMPY and link.op not in TO_ARRAY:
+                way.append(link.node)
             if link.kind not in (ALIAS, NUMPY) and Ref(ref.obj, ref.chain[: position + 1]).kind == "array":
                 return None  # NumPy's own work
             if link.kind == NUMPY and link.op in ARRAY_ONLY:
                 return None
             if link.kind == NUMPY and link.op in TO_ARRAY:
                 through = True
+                way.append(link.node)
                 if any(link in write.ref.chain for write in run.now.written(ref.obj)):
                     return None
             move = move_of(run, link.node) if link.kind == MAYBE else None
@@ -531,6 +547,8 @@ def _way_back(run: Run, ref: Ref, places: list[Place]) -> tuple[ast.Call, Ref] |
         obj = ref.obj
         if obj.copied is None or obj.kind != "tensor" or run.now.written(obj) or len(obj.operands) > 1:
             return None
+        if obj.copied.kind == "array" and obj.node is not None:
+            way.append(obj.node)
         ref = obj.copied
     return None
 

@@ -55,6 +55,8 @@ class RoundTrip(Fact):
 
     source: str
     fetched: ast.AST
+    arrays: tuple[ast.AST, ...]  # the calls that made arrays on the way
+    made: tuple[ast.AST, ...]  # those of torch that made tensors of them
     device: str
 
 
