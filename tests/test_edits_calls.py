@@ -269,3 +269,85 @@ def test_what_is_no_call_is_left_alone(change: Change) -> None:
                   editor.add_argument(other, "a=1"), editor.drop_argument(other, "a"), editor.swap(None)):  # fmt: skip
         assert edits is None
     assert editor.arguments(other) == ()
+
+
+EXCHANGED = {
+    "b = a.long()\nc = b.to(d)\n": "b = a.to(d)\nc = b.long()\n",
+    "b = a.long()  # wide\nc = b.to(\n    d,  # there\n)\n": "b = a.to(\n    d,  # there\n)  # wide\nc = b.long()\n",
+    "b = long(a)\nc = b.to(d)\n": None,
+}
+
+
+@pytest.mark.parametrize(("before", "after"), EXCHANGED.items())
+def test_methods_of_two_statements_change_places(before: str, after: str | None) -> None:
+    source = Source.read(before.encode())
+    tree = source.tree()
+    one, other = (node.value for node in tree.body if isinstance(node, ast.Assign))
+    edits = Region(source.lines, [(1, len(source.lines))], tree).edit.exchange(one, other)
+    assert (edits and source.spliced(edits).text) == after
+
+
+DROPPED_STATEMENTS = {
+    "a = 1\nb = 2\nc = 3\n": "a = 1\nc = 3\n",
+    "a = 1\nb = 2": "a = 1\n",
+    "if a:\n    b = f(\n        1,\n    )\n    c = 3\n": "if a:\n    c = 3\n",
+    "if a:\n    b = 2  # kept\n    c = 3\n": "if a:\n    # kept\n    c = 3\n",
+    "b = f(  # two\n    2\n)\nc = 3\n": None,
+    "a = 1; b = 2\n": None,
+    "b = 2; c = 3\n": None,
+    "if a: b = 2\n": None,
+}
+
+
+@pytest.mark.parametrize(("before", "after"), DROPPED_STATEMENTS.items())
+def test_a_statement_goes_with_its_lines(before: str, after: str | None) -> None:
+    source = Source.read(before.encode())
+    tree = source.tree()
+    editor = Region(source.lines, [(1, len(source.lines))], tree).edit
+    bound = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "b"]
+    edits = editor.drop_statement(bound[0]) if bound else ()
+    assert (None if edits is None else source.spliced(edits).text) == after
+
+
+TRAILERS = {
+    "y = x.to(d, copy=True)": ".to(d, copy=True)",
+    "y = (a + b) . cpu ()": ".cpu ()",
+    "y = x.to(\n    d\n)": None,
+    "y = to(x)": None,
+}
+
+
+@pytest.mark.parametrize(("before", "trailer"), TRAILERS.items())
+def test_a_method_call_without_what_it_is_called_on(before: str, trailer: str | None) -> None:
+    source = Source.read(before.encode())
+    tree = source.tree()
+    assert isinstance(tree.body[0], ast.Assign)
+    assert Region(source.lines, [(1, len(source.lines))], tree).edit.trailer(tree.body[0].value) == trailer
+
+
+def test_a_name_in_a_formatted_string_is_found() -> None:
+    source = Source.read(b"y = f'{x:.2f}'\n")
+    tree = source.tree()
+    (read,) = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "x")
+    editor = Region(source.lines, [(1, 1)], tree).edit
+    name = editor.name(read)
+    assert name is not None
+    assert source.spliced(editor.replace(name, "x.item()")).text == "y = f'{x.item():.2f}'\n"
+
+
+def test_a_name_at_another_place_is_not_taken_for_it() -> None:
+    source = Source.read(b"y = x\n")
+    tree = source.tree()
+    other = ast.Name("z", ast.Load(), lineno=1, col_offset=4, end_lineno=1, end_col_offset=5)
+    assert Region(source.lines, [(1, 1)], tree).edit.name(other) is None
+
+
+def test_a_copy_becomes_what_it_copies() -> None:
+    source = Source.read(b"y = torch.clone(x)\nz = (a + b).clone()\n")
+    tree = source.tree()
+    editor = Region(source.lines, [(1, 2)], tree).edit
+    one, other = (node.value for node in tree.body if isinstance(node, ast.Assign))
+    assert isinstance(one, ast.Call)
+    edits = editor.join(editor.drop_copy(one, one.args[0]), editor.drop_copy(other, None))
+    assert edits is not None
+    assert source.spliced(edits).text == "y = x\nz = a + b\n"

@@ -61,10 +61,16 @@ class Calls:
 
     def swap(self, second: cst.BaseExpression | None) -> Edits | None:
         match second:
-            case cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Attribute(attr=name)) as first, attr=other)):
-                one, two = (_to(self._region.place(at), self._region.place(call))
-                            for at, call in ((name, first), (other, second)))  # fmt: skip
-                return (Edit(one, between(self._region, two)), Edit(two, between(self._region, one)))
+            case cst.Call(func=cst.Attribute(value=first)):
+                return self.exchange(first, second)
+        return None
+
+    def exchange(self, one: cst.BaseExpression | None, other: cst.BaseExpression | None) -> Edits | None:
+        match one, other:
+            case cst.Call(func=cst.Attribute(attr=first)) as here, cst.Call(func=cst.Attribute(attr=second)) as there:
+                places = _to(self._region.place(first), self._region.place(here))
+                others = _to(self._region.place(second), self._region.place(there))
+                return (Edit(places, between(self._region, others)), Edit(others, between(self._region, places)))
         return None
 
     def drop(self, call: cst.BaseExpression | None) -> Edits | None:

@@ -119,6 +119,10 @@ class Editor:
         """Two methods in a row change places: `x.clone(..).detach()` becomes `x.detach().clone(..)`."""
         return self._calls.swap(self._expression(outer))
 
+    def exchange(self, one: Maybe, other: Maybe) -> Edits | None:
+        """Two methods that are called in different places change places, arguments and all."""
+        return self._calls.exchange(self._expression(one), self._expression(other))
+
     def drop_call(self, call: Maybe) -> Edits | None:
         """A method call becomes what it was called on: `x.cpu()` becomes `x`."""
         return self._calls.drop(self._expression(call))

@@ -455,6 +455,7 @@ def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr)
         site=node,
         receiver=run.short(obj.node.func.value) if isinstance(obj.node.func, ast.Attribute) else "the tensor",
         cast=obj.node,
+        between="other" if move.dtype is not None else _between(run, node, obj, ref, receiver),
         narrow=narrow,
         wide=wide,
         factor=WIDTHS[wide] // WIDTHS[narrow],
@@ -463,6 +464,34 @@ def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr)
         run.fact(fact)
     elif ref.place.last_use in (0, run.clock):
         run.devices.widened.append((ref.place, run.clock, fact))
+
+
+def _between(run: Run, node: ast.Call, cast: Obj, ref: Ref, receiver: ast.expr) -> str:
+    """What stands between a cast and a move."""
+    if cast.node is receiver:
+        return "nothing"
+    if ref.place is None:
+        return "numbers" if _scaled_by_numbers(receiver, cast.node) else "other"
+    binding, parents = ref.place.node, run.parents()
+    if not isinstance(binding, ast.Assign) or binding.value is not cast.node or run.stmt is None:
+        return "other"
+    given = (*node.args, *(one.value for one in node.keywords))
+    asked = {one.id for item in given for one in ast.walk(item) if isinstance(one, ast.Name)}
+    bound = [one for name in asked for one in run.mentions(name) if not isinstance(one.ctx, ast.Load)]
+    known = all(one.lineno < binding.lineno for one in bound) and parents.get(binding) is parents.get(run.stmt)
+    return "name" if known and ref.obj is cast and isinstance(receiver, ast.Name) else "other"
+
+
+def _scaled_by_numbers(node: ast.expr, cast: ast.AST | None) -> bool:
+    while node is not cast:
+        match node:
+            case ast.BinOp(left=inner, right=ast.Constant()) | ast.BinOp(left=ast.Constant(), right=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner), args=[ast.Constant()], keywords=[]):
+                node = inner
+            case _:
+                return False
+    return True
 
 
 def _cast_behind(obj: Obj) -> Obj:

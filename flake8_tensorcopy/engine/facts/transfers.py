@@ -85,6 +85,7 @@ class WidenedMove(Fact):
 
     receiver: str
     cast: ast.AST
+    between: str  # nothing, numbers (arithmetic with them), name (of the wide tensor); other where that cannot be told
     narrow: str
     wide: str
     factor: int
