@@ -15,11 +15,12 @@ Change = Callable[[Editor, ast.Call], Edits | None]
 
 
 def changed(text: str, change: Change) -> str | None:
-    """The source after the change of the outermost call in its last statement; None where there is none."""
+    """The source after the change of the outermost call in its last statement but `outer(..)`; None without one."""
     source = Source.read(text.encode())
     tree = source.tree()
     editor = Region(source.lines, [(1, len(source.lines))], tree).edit
-    call = next(node for node in ast.walk(tree.body[-1]) if isinstance(node, ast.Call))
+    calls = [node for node in ast.walk(tree.body[-1]) if isinstance(node, ast.Call)]
+    call = next(node for node in calls if ast.unparse(node.func) != "outer")
     edits = change(editor, call)
     if edits is None:
         return None
@@ -102,6 +103,8 @@ DROPS = {
     "y = (a + b).cpu()": "y = a + b",
     "y = (a + b).cpu()  # sum": "y = a + b  # sum",
     "y = (a + b).cpu() * 2": "y = (a + b) * 2",
+    "outer(\n    y = (a + b).cpu()\n    * 2)": "outer(\n    y = (a + b)\n    * 2)",
+    "def f():\n    return (a + b).cpu()": "def f():\n    return a + b",
     "y = f(\n    (a + b)\n).cpu()": "y = f(\n    (a + b)\n)",
     "y = ((a + b)).cpu()": "y = ((a + b))",
     "y = (i for i in a).cpu()": "y = (i for i in a)",
@@ -126,7 +129,12 @@ UNWRAPS = {
     "y = torch.clone(x)": "y = x",
     "y = torch.clone(input=x)": "y = x",
     "y = torch.clone(x,)": "y = x",
-    "y = torch.clone(a + b)": "y = (a + b)",
+    "y = torch.clone(a + b)": "y = a + b",
+    "y = torch.clone(\n    a + b\n)": "y = (a + b)",
+    "y = torch.clone(a + b) * 2": "y = (a + b) * 2",
+    "outer(y = torch.clone(a + b))": "outer(y = (a + b))",
+    "outer(\n    y = torch.clone(a + b)\n    * 2)": "outer(\n    y = (a + b)\n    * 2)",
+    "y = torch.clone(a if b else c)": "y = (a if b else c)",
     "y = torch.clone((a + b))": "y = (a + b)",
     "y = torch.clone( x )": "y = x",
     "y = torch.clone(\n    x[0],\n)": "y = x[0]",

@@ -81,7 +81,7 @@ class Calls:
                 return None
         if has_comment(between(self._region, _to(name, end))):
             return None
-        whole = self._whole(value, end)
+        whole = self._region.place(value) if len(value.lpar) == 1 and self._is_all(value, end) else None
         line, column = start.end_line, start.end_column
         head = between(self._region, Span(line, column, name.line, name.column))
         if has_comment(head):  # which stays, at the end of its line
@@ -96,15 +96,18 @@ class Calls:
             return (Edit(opened, ""), Edit(Span(line, column, end.end_line, end.end_column), ""))
         return (Edit(Span(line, column, end.end_line, end.end_column), ""),)
 
-    def _whole(self, value: cst.BaseExpression, call: Span) -> Span | None:
-        """An operator's expression in parentheses that it needs no more, as all that a line assigns or returns."""
-        span, place = outer(self._region, value), self._region.place(value)
-        if len(value.lpar) != 1 or not isinstance(value, _OPERATORS) or span.line != call.end_line:
-            return None
-        line = self._region.lines[span.line - 1]
-        head, rest = line[: span.column].rstrip(), line[call.end_column :].strip()
-        alone = head.endswith(" =") or head.split() == ["return"]
-        return place if alone and (not rest or rest.startswith("#")) else None
+    def _is_all(self, value: cst.BaseExpression, call: Span) -> bool:
+        """A call on or of an operator's expression is all that a line assigns or returns: it needs no parentheses."""
+        span = outer(self._region, value)
+        head = self._region.lines[span.line - 1][: min(span.column, call.column)]
+        alone = head.rstrip().endswith(" =") or head.split() == ["return"]
+        statement = Span(span.line, len(head) - len(head.lstrip()), call.end_line, call.end_column)
+        return (
+            isinstance(value, _OPERATORS)
+            and alone
+            and span.line == call.end_line
+            and self._region.is_statement(statement)
+        )
 
     def unwrap(self, call: cst.BaseExpression | None, value: cst.BaseExpression | None, trailer: str) -> Edits | None:
         if not isinstance(call, cst.Call) or value is None:
@@ -117,7 +120,12 @@ class Calls:
         tail = Span(kept.end_line, kept.end_column, whole.end_line, whole.end_column)
         if has_comment(between(self._region, head)) or has_comment(between(self._region, tail)):
             return None
-        before, after = ("", "") if value.lpar or self._alone(value) else ("(", ")")
+        bare = (
+            value.lpar
+            or self._alone(value)
+            or (not trailer and whole.line == whole.end_line and self._is_all(value, whole))
+        )
+        before, after = ("", "") if bare else ("(", ")")
         return (Edit(head, before), Edit(tail, after + trailer))
 
     def _alone(self, value: cst.BaseExpression) -> bool:
