@@ -37,7 +37,8 @@ def weighted(loss: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 `x.detach().clone()`, or `.to(.., copy=True)` where a dtype or device is asked for: safe, the same tensor; where the
 gradient is wanted, write `x` itself. Of a list of tensors `torch.stack`, off the graph as before: safe only where they
-are proven to be 0-d and on the host. Of a list of arrays one array of them first, which is safe.
+are proven to be 0-d and on the host. Of a list of arrays one array of them first, which is safe. Unsafe where only a
+call in the file says what the argument is: another may pass something else.
 
 ## Limits
 
@@ -91,8 +92,8 @@ def check(facts: list[TensorOfTensor], region: Region) -> Iterator[Finding]:
 def _fix(fact: TensorOfTensor, region: Region) -> Fix | None:
     edit = region.edit
     match fact.site:
-        case ast.Call(args=[_], keywords=keywords):
-            asked = {one.arg or "**": edit.quoted(one.value) for one in keywords}
+        case ast.Call(args=[] | [_], keywords=keywords):
+            asked = {one.arg or "**": edit.quoted(one.value) for one in keywords if one.value is not fact.given}
         case _:
             return None
     if not asked.keys() <= {"dtype", "device", "requires_grad"} or None in asked.values():
@@ -102,11 +103,12 @@ def _fix(fact: TensorOfTensor, region: Region) -> Fix | None:
     where = ", ".join(f"{name}={text}" for name, text in asked.items())
     match fact.form:
         case "tensor":
-            return edit.fix("Detach and clone", _copied(fact, region, where, marked), safe=True)
+            return edit.fix("Detach and clone", _copied(fact, region, where, marked), safe=not fact.caller)
         case "tensors" if fact.flat:
             return edit.fix("Stack the tensors", _stacked(fact, region, where, marked), safe=fact.numbers)
         case "arrays":
-            return edit.fix("Make one array of them first", _joined(fact, region, where, marked), safe=True)
+            change = _joined(fact, region, where, marked)
+            return edit.fix("Make one array of them first", change, safe=not fact.caller)
     return None
 
 
@@ -162,7 +164,7 @@ def _called(function: str, fact: TensorOfTensor, region: Region, trailer: str) -
     """Another function of the argument alone."""
     edit = region.edit
     match fact.site:
-        case ast.Call(func=func, keywords=keywords) if name := edit.imported(function, fact.site):
+        case ast.Call(func=func, args=[_], keywords=keywords) if name := edit.imported(function, fact.site):
             alone = edit.drop_argument(fact.site, *(one.value for one in keywords)) if keywords else ()
             return edit.join(edit.replace(func, name), alone, edit.method(fact.site, trailer) if trailer else ())
     return None
