@@ -12,10 +12,8 @@ from flake8.exceptions import ExecutionError
 from flake8.options.manager import OptionManager
 
 from flake8_tensorcopy import registry
-from flake8_tensorcopy.config import Options, names
+from flake8_tensorcopy.config import DEBUG, Options, names
 from flake8_tensorcopy.lint import describe, lint, not_analysed
-
-DEBUG = "TENSORCOPY_DEBUG"
 
 
 class Plugin:

@@ -37,6 +37,10 @@ def drop(editor: Editor, call: ast.Call) -> Edits | None:
     return editor.drop_call(call)
 
 
+def drop_copy(editor: Editor, call: ast.Call) -> Edits | None:
+    return editor.drop_copy(call, None)
+
+
 def unwrap(editor: Editor, call: ast.Call) -> Edits | None:
     return editor.unwrap(call, call.args[0] if call.args else call.keywords[0].value)
 
@@ -100,11 +104,7 @@ y = x.detach().clone(
 
 DROPS = {
     "y = x.cpu()": "y = x",
-    "y = (a + b).cpu()": "y = a + b",
-    "y = (a + b).cpu()  # sum": "y = a + b  # sum",
-    "y = (a + b).cpu() * 2": "y = (a + b) * 2",
-    "outer(\n    y = (a + b).cpu()\n    * 2)": "outer(\n    y = (a + b)\n    * 2)",
-    "def f():\n    return (a + b).cpu()": "def f():\n    return a + b",
+    "y = (a + b).cpu()": "y = (a + b)",
     "y = f(\n    (a + b)\n).cpu()": "y = f(\n    (a + b)\n)",
     "y = ((a + b)).cpu()": "y = ((a + b))",
     "y = (i for i in a).cpu()": "y = (i for i in a)",
@@ -123,6 +123,18 @@ DROPS = {
     "y = x.cpu(  # to the host\n)": None,
     "y = x.to('#')": "y = x",
     "y = cpu(x)": None,
+}
+
+DROPPED_COPIES = {
+    "y = (a + b).clone()": "y = a + b",
+    "y = (a + b).clone()  # sum": "y = a + b  # sum",
+    "y = (a + b).clone() * 2": "y = (a + b) * 2",
+    "y = (a +\n     b).clone()": "y = (a +\n     b)",
+    "y = ((a + b)).clone()": "y = ((a + b))",
+    "y = (i for i in a).clone()": "y = (i for i in a)",
+    "outer(\n    y = (a + b).clone()\n    * 2)": "outer(\n    y = (a + b)\n    * 2)",
+    "def f():\n    return (a + b).clone()": "def f():\n    return a + b",
+    "y = clone(a + b)": None,
 }
 
 UNWRAPS = {
@@ -248,6 +260,7 @@ DROPPED_TOGETHER = {
 TABLES = {
     swap: SWAPS,
     drop: DROPS,
+    drop_copy: DROPPED_COPIES,
     unwrap: UNWRAPS,
     unwrap_and_clone: UNWRAPS_AND_CLONES,
     add: ADDS,

@@ -43,6 +43,7 @@ from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
+from flake8_tensorcopy.engine.snapshots import takes
 from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
@@ -276,6 +277,7 @@ def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) ->
                 for method, node in cls.restores.get(target.attr, ()):
                     into = node.func.value if isinstance(node.func, ast.Attribute) else node
                     if method != run.function.name and run.text(into) == inner.obj.key:
+                        taken, of = takes(inner.chain, inner.place.node if inner.place is not None else None)
                         run.fact(
                             StaleSnapshot(
                                 site=link.node,
@@ -289,6 +291,8 @@ def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) ->
                                 stored=True,
                                 role="argument",
                                 method=method,
+                                taken=taken,
+                                takes=of,
                             )
                         )
 

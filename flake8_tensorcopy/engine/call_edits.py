@@ -73,7 +73,7 @@ class Calls:
                 return (Edit(places, between(self._region, others)), Edit(others, between(self._region, places)))
         return None
 
-    def drop(self, call: cst.BaseExpression | None) -> Edits | None:
+    def drop(self, call: cst.BaseExpression | None, *, bare: bool = False) -> Edits | None:
         match call:
             case cst.Call(func=cst.Attribute(value=value, attr=attr)):
                 start, name, end = outer(self._region, value), self._region.place(attr), self._region.place(call)
@@ -81,7 +81,7 @@ class Calls:
                 return None
         if has_comment(between(self._region, _to(name, end))):
             return None
-        whole = self._region.place(value) if len(value.lpar) == 1 and self._is_all(value, end) else None
+        whole = self._region.place(value) if bare and len(value.lpar) == 1 and self._is_all(value, end) else None
         line, column = start.end_line, start.end_column
         head = between(self._region, Span(line, column, name.line, name.column))
         if has_comment(head):  # which stays, at the end of its line

@@ -8,11 +8,12 @@ quotes stay what they were.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from flake8_tensorcopy.engine import importing
 from flake8_tensorcopy.engine.call_edits import PRIMARY, Calls, between, given, has_comment, outer
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 Edits = tuple[Edit, ...]
 Site = ast.AST | cst.CSTNode
 Maybe = Site | None  # a part that a fact may lack: then the change cannot be made
+
+
+# How strongly operators bind.
+_STRENGTH: dict[type[ast.operator], int] = {
+    ast.BitOr: 0, ast.BitXor: 1, ast.BitAnd: 2, ast.LShift: 3, ast.RShift: 3, ast.Add: 4, ast.Sub: 4, ast.Mult: 5,
+    ast.MatMult: 5, ast.Div: 5, ast.FloorDiv: 5, ast.Mod: 5, ast.Pow: 6,
+}  # fmt: skip
 
 
 class Editor:
@@ -96,6 +104,53 @@ class Editor:
             Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), ")"),
         )
 
+    def deepened(self, site: ast.AST, function: str, *, shallow: bool) -> Edits | None:
+        """An expression as the argument of `copy.deepcopy`, as `function` is its name in the file.
+
+        A call that copies one layer, where that is what the expression is, makes place for it: `x.copy()`, `dict(x)`
+        and `copy.copy(x)` become `copy.deepcopy(x)`.
+        """
+        match site:
+            case _ if not shallow:
+                return self.call(site, function)
+            case ast.Call(func=ast.Attribute(attr="copy", value=value), args=[], keywords=[]):
+                dropped = self.drop_call(site)
+                if dropped is not None and any("#" in self._between(edit.span) for edit in dropped):
+                    return None
+                return self.join(dropped, self.call(value, function))
+            case ast.Call(func=shallow_copy, args=[value], keywords=[]) if not isinstance(value, ast.Starred):
+                return self.replace(shallow_copy, function)
+        return None
+
+    def cloned(self, site: Maybe) -> Edits | None:
+        """A tensor, or an array that `numpy()` gave, as a copy: `x.clone()`, `x.to(device, copy=True)`."""
+        node = self._expression(site)
+        arguments = self.arguments(site)
+        match node:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("cpu") as name), args=[]):
+                span = self._region.place(node)
+                end = Span(span.end_line, span.end_column - 1, span.end_line, span.end_column - 1)
+                return (Edit(self._region.place(name), "to"), Edit(end, '"cpu", copy=True'))
+            case cst.Call(func=cst.Attribute(attr=cst.Name("to")), args=[_, *_]) if not any(
+                one.star or (one.keyword is not None and one.keyword.value == "copy") for one in arguments
+            ):
+                return self.add_argument(site, "copy=True")
+            case cst.Call(func=cst.Attribute(attr=cst.Name("numpy"))):
+                return self.method(site, ".copy()")
+            case cst.IfExp(body=body, orelse=orelse):
+                # `None` and numbers, on the other arm, have no such method.
+                arms = [arm for arm in (body, orelse) if not isinstance(arm, cst.BaseNumber) and not _is_none(arm)]
+                return self.cloned(arms[0]) if len(arms) == 1 else self.method(site, ".clone()")
+        return self.method(site, ".clone()")
+
+    def cloned_if_any(self, site: Maybe) -> Edits | None:
+        """A clone of what may be None: `None if x.grad is None else x.grad.clone()`; only of names and attributes."""
+        node = self._expression(site)
+        text = self.quoted(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+        if node is None or text is None or not all(part.isidentifier() for part in text.split(".")):
+            return None
+        return self.replace(node, f"None if {text} is None else {text}.clone()")
+
     def rename(self, site: Maybe, name: str) -> Edits | None:
         """Another name for the method of a call, or for the attribute: `x.view(..)` becomes `x.reshape(..)`."""
         node = self._expression(site)
@@ -146,8 +201,13 @@ class Editor:
         return node if isinstance(node, cst.Name) and node.value == site.id else None
 
     def drop_copy(self, call: Maybe, argument: Maybe) -> Edits | None:
-        """A copy becomes what it copies: its `argument`, or without one what the method is called on."""
-        return self.drop_call(call) if argument is None else self.unwrap(call, argument)
+        """A copy becomes what it copies: its `argument`, or without one what the method is called on.
+
+        Parentheses go with it where the copy was all that a line assigns or returns.
+        """
+        if argument is not None:
+            return self.unwrap(call, argument)
+        return self._calls.drop(self._expression(call), bare=True)
 
     def arguments(self, call: Maybe) -> Sequence[cst.Arg]:
         """The arguments of a call; empty for anything else."""
@@ -167,6 +227,119 @@ class Editor:
         """
         found = [one if isinstance(one, str) else self._expression(one) for one in which]
         return self._calls.drop_arguments(self._expression(call), found)
+
+    # What holds one object in every slot.
+
+    def repeated(self, site: ast.AST, opening: str = "", closing: str = "") -> Edits | None:
+        """A multiplied list or tuple becomes a comprehension: `[f()] * n` calls `f` in each of its passes.
+
+        `opening` and `closing` go around what stands in every slot.
+        """
+        product = self._expression(site)
+        if not isinstance(product, cst.BinaryOperation) or not isinstance(product.operator, cst.Multiply):
+            return None
+        items, count = product.left, product.right
+        if not isinstance(items, (cst.List, cst.Tuple)):
+            items, count = count, items
+        if not isinstance(items, (cst.List, cst.Tuple)) or len(items.lpar) != isinstance(items, cst.Tuple):
+            return None
+        display, factor, times = self._outer(items), self._outer(count), self.quoted(count)
+        cut = _from_end(display, factor) if items is product.left else _to_start(factor, display)
+        if times is None or "#" in self._between(cut) or self._is_multiplied(site) or not self._can_be_inside(site):
+            return None
+        slots = self._slots(site, items, times, opening, closing)
+        named = (Edit(_start(display), "tuple"),) if isinstance(items, cst.Tuple) else ()
+        return self.join((Edit(cut, ""),), named, slots)
+
+    def _slots(
+        self, site: ast.AST, items: cst.List | cst.Tuple, times: str, opening: str, closing: str
+    ) -> Edits | None:
+        """The items of a list as what a comprehension yields."""
+        if not items.elements:
+            return None
+        first, *others = items.elements
+        last = items.elements[-1]
+        where, end = self._outer(first.value), _end(self._outer(last.value))
+        comma = self._region.place(last.comma) if isinstance(last.comma, cst.Comma) else None
+        index = self._unused(site, "_", "index")
+        if others:
+            # Whether a name stands for something that the slots may share cannot be told.
+            if opening or closing or not all(isinstance(one.value, cst.Call) for one in items.elements):
+                return None
+            each = self._unused(site, "item", "each")
+            loops = f"{each} for {index} in range({times}) for {each} in ("
+            return (Edit(_start(where), loops), Edit(end if comma is None else _end(comma), ")"))
+        if isinstance(first, cst.StarredElement):
+            return None
+        if not opening and closing and not first.value.lpar and not isinstance(first.value, PRIMARY):
+            return None
+        return (
+            *((Edit(_start(where), opening),) if opening else ()),
+            Edit(end, f"{closing} for {index} in range({times})"),
+            *(() if comma is None else (Edit(Span(comma.line, comma.column, comma.line, comma.column + 1), ""),)),
+        )
+
+    def _is_multiplied(self, site: ast.AST) -> bool:
+        """The expression is a part of a further product, which would repeat what it holds."""
+        return any(
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Mult)
+            and node is not site
+            and any(inner is site for inner in ast.walk(node))
+            for node in ast.walk(self._region.tree)
+        )
+
+    def each(self, site: ast.AST, value: str, target: str) -> Edits | None:
+        """`list(xs)`, `tuple(xs)` or `dict(xs)` becomes a comprehension: `[value for target in xs]`."""
+        match self._expression(site):
+            case (
+                cst.Call(
+                    func=cst.Name("list" | "tuple" | "dict" as kind),
+                    args=[cst.Arg(value=values, keyword=None, star="")],
+                ) as call
+            ):
+                opening, closing = {"list": ("[", "]"), "tuple": ("tuple(", ")"), "dict": ("{", "}")}[kind]
+                whole, inner = self._region.place(call), self._outer(values)
+                head, tail = _to_start(whole, inner), _from_end(inner, whole)
+                if "#" in self._between(head) + self._between(tail):
+                    return None
+                if not values.lpar and not isinstance(values, PRIMARY):
+                    return None
+                return (Edit(head, f"{opening}{value} for {target} in "), Edit(tail, closing))
+        return None
+
+    def keyed(self, site: ast.AST, value: str | None) -> Edits | None:
+        """`dict.fromkeys(keys, ..)` becomes a comprehension with this text for each value."""
+        match self._expression(site):
+            case (
+                cst.Call(
+                    func=cst.Attribute(value=cst.Name("dict"), attr=cst.Name("fromkeys")),
+                    args=[cst.Arg(value=keys, keyword=None, star=""), cst.Arg(keyword=None, star="")],
+                ) as call
+            ) if value is not None and self._can_be_inside(site):
+                whole, inner = self._region.place(call), self._outer(keys)
+                head, tail = _to_start(whole, inner), _from_end(inner, whole)
+                bare = bool(keys.lpar) or isinstance(keys, PRIMARY)
+                key = self._unused(site, "key", "name", "each")
+                if "#" in self._between(head) + self._between(tail):
+                    return None
+                before, after = ("", "}") if bare else ("(", ")}")
+                return (Edit(head, f"{{{key}: {value} for {key} in {before}"), Edit(tail, after))
+        return None
+
+    def _can_be_inside(self, site: ast.AST) -> bool:
+        """An expression means in a comprehension what it means outside."""
+        barred = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+        if any(isinstance(node, barred) for node in ast.walk(site)):
+            return False
+        return not importing.in_class_body(self._region.tree, self._region.line(site))
+
+    @staticmethod
+    def _unused(site: ast.AST, *names: str) -> str:
+        """The first of these names that an expression does not use, or the last with a number."""
+        used = {node.id for node in ast.walk(site) if isinstance(node, ast.Name)}
+        more = (f"{names[-1]}{number}" for number in range(len(used) + 1))
+        return next(name for name in (*names, *more) if name not in used)
 
     # Statements.
 
@@ -222,6 +395,26 @@ class Editor:
             (Edit(Span(span.line, span.column, span.end_line, len(last) - len(rest)), ""),) if rest[0] == "#" else None
         )
 
+    def out_of_place(self, statement: ast.stmt | None) -> Edits | None:
+        """A name is bound to a new value instead of being written: `x += y` becomes `x = x + y`, `x.add_(y)` becomes
+        `x = x.add(y)`."""
+        node = None if statement is None else self._region.node(statement)
+        match statement, node:
+            case ast.AugAssign(op=op, value=given), cst.AugAssign(
+                target=cst.Name(value=name), operator=sign, value=value
+            ):
+                place, span = self._region.place(sign), self._outer(value)
+                changed = Edit(place, f"= {name} {self._between(place)[:-1]}")
+                if value.lpar or _binds_closer(given, op):
+                    return (changed,)
+                start = Edit(Span(span.line, span.column, span.line, span.column), "(")
+                end = Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), ")")
+                return (changed, start, end)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call), _:
+                if method.endswith("_") and not method.endswith("__"):
+                    return self.join(self.rename(call, method[:-1]), self.assign(statement, name))
+        return None
+
     # Names that a repair needs.
 
     def module(self, name: str, site: ast.AST) -> tuple[str, Edits] | None:
@@ -229,70 +422,37 @@ class Editor:
 
         None where the name that an import would bind means something else in the file.
         """
-        for node in _top_level(self._region.tree.body):
-            if isinstance(node, ast.Import) and self._region.line(node) < self._region.line(site):
-                for alias in node.names:
-                    if alias.name == name and (alias.asname or "." not in name):
-                        local = alias.asname or alias.name
-                        return None if self._hidden(local, site) else (local, ())
-        root = name.partition(".")[0]
-        if root != name or self._hidden(root, site) or self._bound(root):
-            return None
-        return root, self._importing(f"import {name}")
+        return self._known(name, site) or self._added(name, name, f"import {name}", site)
+
+    def function(self, qualified: str, site: ast.AST) -> tuple[str, Edits] | None:
+        """How a function of a module, as `copy.deepcopy`, is written at a site, and the edits that import it.
+
+        None where no import can: the names that it would bind mean something else.
+        """
+        module, _, name = qualified.rpartition(".")
+        added = self._known(qualified, site)
+        if added is None and (added := self.module(module, site)) is not None:
+            return f"{added[0]}.{name}", added[1]
+        return added or self._added(name, qualified, f"from {module} import {name}", site)
 
     def imported(self, qualified: str, site: ast.AST) -> str | None:
         """How a qualified name is written at a site by the file's own imports: `torch.no_grad`, `no_grad`, `nn.Module`.
 
-        None where no import of the file that stands above the site leads to it.
+        None where no import that stands above the site leads to it.
         """
-        for node in _top_level(self._region.tree.body):
-            if self._region.line(node) >= self._region.line(site):
-                break
-            if isinstance(node, ast.Import):
-                names = [(a.asname or a.name.partition(".")[0], a.name if a.asname else a.name.partition(".")[0])
-                         for a in node.names]  # fmt: skip
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                names = [(a.asname or a.name, f"{node.module}.{a.name}") for a in node.names]
-            else:
-                continue
-            for local, full in names:
-                if (qualified == full or qualified.startswith(f"{full}.")) and not self._hidden(local, site):
-                    return local + qualified[len(full) :]
-        return None
+        return importing.written(self._region.tree, qualified, self._region.line(site))
 
-    def _importing(self, statement: str) -> Edits:
-        """The import as a line of its own: before the first import that is not of `__future__`."""
-        body = self._region.tree.body
-        line = 1
-        for place, node in enumerate(body):
-            docstring = place == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-            future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-            if not (docstring or future):
-                if isinstance(node, (ast.Import, ast.ImportFrom)):
-                    line = _first_line(node)
-                break
-            line = (node.end_lineno or node.lineno) + 1
-        else:
-            line = min(line, len(self._region.lines) + 1)
-        if line > len(self._region.lines):
-            return ()
-        if line == 1:
-            while line <= len(self._region.lines) and self._region.lines[line - 1].startswith("#"):
-                line += 1
-        return (Edit(Span(line, 0, line, 0), f"{statement}\n"),)
+    def _known(self, qualified: str, site: ast.AST) -> tuple[str, Edits] | None:
+        name = self.imported(qualified, site)
+        return None if name is None else (name, ())
 
-    def _hidden(self, name: str, site: ast.AST) -> bool:
-        """A function around the site binds the name itself."""
-        line = self._region.line(site)
-        for node in ast.walk(self._region.tree):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                if node.lineno <= line <= (node.end_lineno or node.lineno) and name in _bound_in(node):
-                    return True
-        return False
-
-    def _bound(self, name: str) -> bool:
-        """The file binds the name outside functions."""
-        return any(name in _names_of(node) for node in _top_level(self._region.tree.body))
+    def _added(self, name: str, full: str, statement: str, site: ast.AST) -> tuple[str, Edits] | None:
+        """A name that one more import binds."""
+        tree, line = self._region.tree, self._region.line(site)
+        if "." in name or not importing.free(tree, name, full, line):
+            return None
+        edit = importing.placed(tree, self._region.lines, statement, line)
+        return None if edit is None else (name, (edit,))
 
     # Helpers.
 
@@ -349,46 +509,31 @@ def _first_line(statement: ast.stmt) -> int:
     return min([statement.lineno, *(node.lineno for node in decorators)])
 
 
-def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run when the module does, those in its ifs, tries and withs too."""
-    for node in body:
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            for inner in ("body", "orelse", "finalbody"):
-                yield from _top_level(getattr(node, inner, ()))
-            for handler in getattr(node, "handlers", ()):
-                yield from _top_level(handler.body)
+def _start(span: Span) -> Span:
+    return Span(span.line, span.column, span.line, span.column)
 
 
-def _names_of(node: ast.AST) -> set[str]:
-    """The names that a statement binds in its own scope."""
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return {name}
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return {(alias.asname or alias.name).partition(".")[0] for alias in names}
-    found: set[str] = set()
-    todo = [node]
-    while todo:
-        inner = todo.pop()
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, (ast.Store, ast.Del)):
-            found.add(inner.id)
-        elif isinstance(inner, ast.ExceptHandler) and inner.name:
-            found.add(inner.name)
-        todo += [
-            child
-            for child in ast.iter_child_nodes(inner)
-            if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda))
-        ]
-    return found
+def _end(span: Span) -> Span:
+    return Span(span.end_line, span.end_column, span.end_line, span.end_column)
 
 
-def _bound_in(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """Parameters and local names of a function, those of functions in it apart."""
-    given = function.args
-    found = {arg.arg for arg in [*given.posonlyargs, *given.args, *given.kwonlyargs]}
-    found |= {arg.arg for arg in (given.vararg, given.kwarg) if arg is not None}
-    if not isinstance(function, ast.Lambda):
-        for node in _top_level(function.body):
-            found |= _names_of(node)
-    return found
+def _from_end(one: Span, other: Span) -> Span:
+    """From the end of one span to that of a later one."""
+    return Span(one.end_line, one.end_column, other.end_line, other.end_column)
+
+
+def _to_start(one: Span, other: Span) -> Span:
+    """From the start of one span to that of a later one."""
+    return Span(one.line, one.column, other.line, other.column)
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
+
+
+def _binds_closer(operand: ast.expr, op: ast.operator) -> bool:
+    """An expression needs no parentheses as the right operand of an operator."""
+    if isinstance(operand, ast.BinOp):
+        return _STRENGTH[type(operand.op)] > _STRENGTH[type(op)]
+    loose = (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Tuple, ast.Yield, ast.YieldFrom)
+    return not isinstance(operand, loose) and not (isinstance(operand, ast.UnaryOp) and isinstance(operand.op, ast.Not))

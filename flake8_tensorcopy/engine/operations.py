@@ -357,7 +357,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
     """The result of an op that makes new storage, or no tensor."""
     if op.result in ("host", "none"):
         if short == "data_ptr" and isinstance(node.func, ast.Attribute) and not run.is_storage(node.func.value):
-            return Value(kind="number", const=Pointer(run.short(node.func.value)))
+            return Value(kind="number", const=Pointer(run.short(node.func.value), node))
         return NUMBER if op.result == "host" else NONE
     if "as_tuple" in args.keywords or (short == "where" and len(args.values) == 1):
         return fresh(run, node, "list", short, data="indices")

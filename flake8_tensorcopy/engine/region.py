@@ -16,6 +16,7 @@ import libcst as cst
 from libcst.metadata.position_provider import PositionProvider
 from libcst.metadata.wrapper import MetadataWrapper
 
+from flake8_tensorcopy.engine.columns import from_utf8
 from flake8_tensorcopy.engine.model import Span, Step
 
 if TYPE_CHECKING:
@@ -75,14 +76,10 @@ class Region:
         end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
         return Span(
             node.lineno,
-            self._column(node.lineno, node.col_offset),
+            from_utf8(self.lines[node.lineno - 1], node.col_offset),
             end_line,
-            self._column(end_line, end_column),
+            from_utf8(self.lines[end_line - 1], end_column),
         )
-
-    def _column(self, line: int, utf8: int) -> int:
-        text = self.lines[line - 1]
-        return utf8 if text.isascii() else len(text.encode()[:utf8].decode(errors="replace"))
 
     def line(self, node: ast.AST) -> int:
         """The line of a node of the ast."""

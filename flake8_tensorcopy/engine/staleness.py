@@ -17,7 +17,7 @@ from flake8_tensorcopy.engine.mutated import argument_read, items_read
 from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
-from flake8_tensorcopy.engine.snapshots import intended
+from flake8_tensorcopy.engine.snapshots import intended, takes
 from flake8_tensorcopy.engine.storages import left_behind_used
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -223,6 +223,7 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
     compared = kept = False
     if snapshot.op == "parameters":
         compared, kept = intended(use, uses, write)
+    taken, of = takes(ref.chain, place.node)
     run.fact(
         StaleSnapshot(
             site=place.node or snapshot.node,
@@ -237,6 +238,8 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
             role=use.role,
             compared=compared,
             kept=kept,
+            taken=taken,
+            takes=of,
         ),
         strength=(compared, kept),
     )

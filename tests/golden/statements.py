@@ -516,7 +516,7 @@ def clone_named(x: torch.Tensor):
 
 def asserted(x: torch.Tensor):
     y = x[1:]
-    assert x.data_ptr() != y.data_ptr()  # fact: PointerTest left=x right=y | asserted
+    assert x.data_ptr() != y.data_ptr()  # fact: PointerTest left=x right=y | asserted addresses
     return y
 
 

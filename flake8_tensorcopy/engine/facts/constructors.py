@@ -21,7 +21,8 @@ class RepeatedReference(Fact):
     name: str  # the same as text
     holds: str  # layer parameter tensor
     how: str  # multiplied comprehension fromkeys
-    inline: bool  # the item is made in the expression itself
+    anew: bool  # evaluated again, the item is another object that shares nothing with the first
+    constant: bool  # and a tensor with the same values
     written: ast.AST | None  # the write in place to one slot, of a tensor
     op: str
 

@@ -175,6 +175,7 @@ class PointerTest(Fact):
     right: str
     asserted: bool
     guards_copy: bool  # the test only avoids a copy or picks a fast path
+    addresses: tuple[ast.AST, ...] = ()  # the two calls of `data_ptr`, where nothing but the test reads what they give
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -25,6 +25,8 @@ class StaleGradient(Fact):
     read: ast.AST
     kept: bool  # the name says that it keeps a value
     compared: bool  # it meets the gradient of now in one statement
+    taken: ast.expr | None  # the expression of the gradient that is kept
+    perhaps: bool  # for all that is known it may be None
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         if self.read is self.changed:
@@ -47,6 +49,8 @@ class GradientWrite(Fact):
     needed: ast.AST  # the step, the return, the read of the other result
     by: str  # step, return, sibling
     certain: bool  # the other result surely has the same storage
+    taken: ast.expr | None  # the expression of the gradient, which is none of nothing, that the name is bound to
+    statement: ast.stmt | None  # the one that writes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
