@@ -114,10 +114,7 @@ class Editor:
             case _ if not shallow:
                 return self.call(site, function)
             case ast.Call(func=ast.Attribute(attr="copy", value=value), args=[], keywords=[]):
-                dropped = self.drop_call(site)
-                if dropped is not None and any("#" in self._between(edit.span) for edit in dropped):
-                    return None
-                return self.join(dropped, self.call(value, function))
+                return self.join(self.drop_call(site), self.call(value, function))
             case ast.Call(func=shallow_copy, args=[value], keywords=[]) if not isinstance(value, ast.Starred):
                 return self.replace(shallow_copy, function)
         return None
