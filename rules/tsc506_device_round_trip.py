@@ -87,7 +87,7 @@ def _fix(fact: RoundTrip, region: Region) -> Fix | None:
                 if any(text is None for _, text in asked):
                     return None
                 to = ", ".join(f"{name}={text}" for name, text in asked)
-                parts.append(edit.unwrap(made, given, f".to({to})" if to else ""))
+                parts.append(edit.unwrap(made, f".to({to})" if to else "", given))
             case _:
                 return None
     match fact.site:

@@ -136,7 +136,7 @@ def _copied(fact: TensorOfTensor, region: Region, where: str, marked: str) -> Ed
         trailer += f".to({where})" if new else f".to({where}, copy=True)"
     elif not new:
         trailer += ".clone()"
-    return edit.join(edit.unwrap(fact.site, fact.given, trailer + marked), drop)
+    return edit.join(edit.unwrap(fact.site, trailer + marked, fact.given), drop)
 
 
 def _stacked(fact: TensorOfTensor, region: Region, where: str, marked: str) -> Edits | None:

@@ -230,7 +230,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         place = Place(name, run.stmt, root=obj.key, origin="attribute", loop=run.loop)
         held = run.bound(value, place, source)
         run.hand_out(value, run.stmt or target, "attribute", obj)
-        reaches(run, obj, name, value, run.stmt or target)
+        reaches(run, obj, name, value, run.stmt or target, source)
         stored(run, obj, before, value, run.stmt or target, name)
         holds(run, obj, key, value, run.stmt or target, source)
         run.now.set_field(obj, key, held)

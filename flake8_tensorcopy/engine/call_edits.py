@@ -139,7 +139,13 @@ class Calls:
         return True
 
     def add_argument(self, call: cst.BaseExpression | None, text: str) -> Edits | None:
-        if not isinstance(call, cst.Call) or not self._takes(call, text):
+        if not isinstance(call, cst.Call):
+            return None
+        keyword = _KEYWORD.match(text)
+        for one in call.args if keyword is not None else ():
+            if one.keyword is not None and keyword is not None and one.keyword.value == keyword[1]:
+                return (Edit(self._region.place(one.value), text[keyword.end() :].lstrip()),)
+        if not self._takes(call, text):
             return None
         if not call.args:
             end = self._region.place(call)
@@ -156,12 +162,9 @@ class Calls:
     @staticmethod
     def _takes(call: cst.Call, text: str) -> bool:
         """Nothing that is given already stands in the way of one more argument at the end."""
-        keyword = _KEYWORD.match(text)
-        if keyword is None:
-            return not any(one.keyword is not None or one.star == "**" for one in call.args)
-        return not any(
-            one.star == "**" or (one.keyword is not None and one.keyword.value == keyword[1]) for one in call.args
-        )
+        if _KEYWORD.match(text) is not None:
+            return not any(one.star == "**" for one in call.args)
+        return not any(one.keyword is not None or one.star == "**" for one in call.args)
 
     def _own_line(self, last: cst.Arg) -> Span | None:
         """The line of the last argument, if it is alone there, a comma and perhaps a comment behind it."""

@@ -8,16 +8,18 @@ quotes stay what they were.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from flake8_tensorcopy.engine import importing
+from flake8_tensorcopy.engine.blocks import Blocks
 from flake8_tensorcopy.engine.call_edits import PRIMARY, Calls, between, given, has_comment, outer
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.facts.lost import Change
     from flake8_tensorcopy.engine.region import Region
 
 Edits = tuple[Edit, ...]
@@ -41,12 +43,13 @@ class Editor:
 
     def __init__(self, region: Region) -> None:
         self._region = region
+        self._blocks = Blocks(region)
         self._calls = Calls(region)
 
     def fix(self, title: str, *parts: Edits | None, safe: bool) -> Fix | None:
         """The repair that makes all of these changes; None if one of them cannot be made."""
         edits = self.join(*parts)
-        return Fix(title, tuple(sorted(set(edits))), safe) if edits else None
+        return Fix(title, tuple(sorted(_merged(edits))), safe) if edits else None
 
     @staticmethod
     def join(*parts: Edits | None) -> Edits | None:
@@ -93,6 +96,11 @@ class Editor:
 
     def call(self, site: Maybe, function: str) -> Edits | None:
         """An expression as the only argument of a function: `x` becomes `copy.deepcopy(x)`."""
+        if isinstance(site, ast.GeneratorExp):  # its parentheses belong to it, or are those of a call
+            span = self._region.span(site)
+            before = self._region.lines[span.line - 1][: span.column].rstrip()[-1:]
+            start = Span(span.line, span.column, span.line, span.column)
+            return None if before.isidentifier() or before in (")", "]") else (Edit(start, function),)
         node = self._expression(site)
         if node is None:
             return None
@@ -179,9 +187,12 @@ class Editor:
         """A method call becomes what it was called on: `x.cpu()` becomes `x`."""
         return self._calls.drop(self._expression(call))
 
-    def unwrap(self, call: Maybe, argument: Maybe, trailer: str = "") -> Edits | None:
-        """A call becomes one of its arguments, perhaps with a trailer: `torch.clone(x)` becomes `x`."""
-        return self._calls.unwrap(self._expression(call), self._expression(argument), trailer)
+    def unwrap(self, call: Maybe, trailer: str = "", argument: Maybe = None) -> Edits | None:
+        """A call becomes one of its arguments, the first unless said, with a trailer: `torch.tensor(x)`, `x.detach()`."""
+        node, value = self._expression(call), self._expression(argument)
+        if argument is None and isinstance(node, cst.Call) and node.args and node.args[0].keyword is None:
+            value = node.args[0].value
+        return self._calls.unwrap(node, value, trailer)
 
     def trailer(self, call: Maybe) -> str | None:
         """A method call without what it is called on: `.to("cpu")`; None where a comment or a line break is in it."""
@@ -203,19 +214,19 @@ class Editor:
         Parentheses go with it where the copy was all that a line assigns or returns.
         """
         if argument is not None:
-            return self.unwrap(call, argument)
+            return self.unwrap(call, "", argument)
         return self._calls.drop(self._expression(call), bare=True)
 
     def arguments(self, call: Maybe) -> Sequence[cst.Arg]:
         """The arguments of a call; empty for anything else."""
         return given(self._expression(call))
 
-    def add_argument(self, call: Maybe, text: str) -> Edits | None:
-        """One more argument at the end of a call, as `memory_format=torch.contiguous_format`.
+    def add_argument(self, call: Maybe, text: str | None) -> Edits | None:
+        """One more argument at the end of a call, as `keepdim=True`; of a keyword that is there, another value.
 
-        None where the keyword is given already, perhaps by `**`, or where a value would follow keywords.
+        None where the keyword may be given by `**`, or where a value would follow keywords.
         """
-        return self._calls.add_argument(self._expression(call), text)
+        return None if text is None else self._calls.add_argument(self._expression(call), text)
 
     def drop_argument(self, call: Maybe, *which: str | ast.expr) -> Edits | None:
         """A call without the arguments of keywords, or without values that it is given, and without their commas.
@@ -224,6 +235,36 @@ class Editor:
         """
         found = [one if isinstance(one, str) else self._expression(one) for one in which]
         return self._calls.drop_arguments(self._expression(call), found)
+
+    def drop_arguments(self, call: Maybe, *keywords: str) -> Edits | None:
+        """A call without the arguments of keywords, of which there may be none."""
+        return self.drop_argument(call, *keywords) if keywords else ()
+
+    def hoist(self, call: Maybe, outer: Maybe) -> Edits | None:
+        """A call moves out, to take in what is computed from it: `f(x, key=1).half()` becomes `f(x.half(), key=1)`."""
+        node, whole = self._expression(call), self._expression(outer)
+        if not isinstance(node, cst.Call) or whole is None or whole is node or not node.args:
+            return None
+        first = node.args[0]
+        if first.star or not (first.keyword is None or first.keyword.value == "data"):
+            return None
+        if isinstance(first.value, cst.GeneratorExp) and not first.value.lpar:
+            return None
+        inner, value, around = self._region.place(node), self._outer(first.value), self._region.place(whole)
+        head = Span(inner.line, inner.column, value.line, value.column)
+        tail = Span(value.end_line, value.end_column, inner.end_line, inner.end_column)
+        open_, close = ("", "") if first.value.lpar or isinstance(first.value, PRIMARY) else ("(", ")")
+        edits = [
+            Edit(tail, close),
+            Edit(Span(around.end_line, around.end_column, around.end_line, around.end_column), self._between(tail)),
+        ]
+        if (inner.line, inner.column) == (around.line, around.column):
+            if open_:
+                edits.append(Edit(Span(value.line, value.column, value.line, value.column), open_))
+        else:
+            edits.append(Edit(head, open_))
+            edits.append(Edit(Span(around.line, around.column, around.line, around.column), self._between(head)))
+        return tuple(edits)
 
     # What holds one object in every slot.
 
@@ -342,34 +383,20 @@ class Editor:
 
     def before(self, statement: ast.stmt, *lines: str) -> Edits | None:
         """Lines of their own before a statement, indented as it is."""
-        indent = self._indent(statement)
-        if indent is None:
-            return None
-        line = _first_line(statement)
-        return (Edit(Span(line, 0, line, 0), "".join(f"{indent}{text}\n" for text in lines)),)
+        return self._blocks.before(statement, lines)
 
     def after(self, statement: ast.stmt, *lines: str) -> Edits | None:
         """Lines of their own after a simple statement, indented as it is."""
-        indent = self._indent(statement)
-        end = statement.end_lineno or statement.lineno
-        if indent is None or not self._ends_line(statement):
-            return None
-        text = "".join(f"\n{indent}{line}" for line in lines)
-        column = len(self._region.lines[end - 1].rstrip("\n"))
-        return (Edit(Span(end, column, end, column), text),)
+        return self._blocks.after(statement, lines)
 
-    def under(self, statement: ast.stmt, header: str) -> Edits | None:
-        """A statement as the body of a block: `header` on a line of its own, the statement indented below it."""
-        indent, first = self._indent(statement), _first_line(statement)
-        end = statement.end_lineno or statement.lineno
-        if indent is None or not self._ends_line(statement) or self._holds_long_text(first, end):
-            return None
-        step = "\t" if "\t" in indent else self._step()
-        inner = (line for line in range(first + 1, end + 1) if self._region.lines[line - 1].strip())
-        return (
-            Edit(Span(first, 0, first, 0), f"{indent}{header}\n{step}"),
-            *(Edit(Span(line, 0, line, 0), step) for line in inner),
-        )
+    def under(self, statements: ast.stmt | Sequence[ast.stmt], header: str) -> Edits | None:
+        """One or several statements of a suite, as they follow each other, as the body of a block: `header` on a line
+        of its own, the statements indented below it."""
+        return self._blocks.under([statements] if isinstance(statements, ast.stmt) else statements, header)
+
+    def together(self, statements: Iterable[ast.stmt]) -> dict[ast.stmt, tuple[ast.stmt, ...]]:
+        """For each of some statements those that stand with it, one right after the other."""
+        return self._blocks.together(statements)
 
     def assign(self, statement: ast.stmt, target: str) -> Edits | None:
         """An expression statement becomes an assignment: `x.clamp(0)` becomes `x = x.clamp(0)`."""
@@ -377,6 +404,90 @@ class Editor:
             return None
         span = self._region.span(statement)
         return (Edit(Span(span.line, span.column, span.line, span.column), f"{target} = "),)
+
+    def written(self, statement: ast.stmt, operator: str, value: str) -> Edits | None:
+        """A method call as a statement becomes an assignment: `x[m].fill_(v)` becomes `x[m] = v`."""
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        node, value_of = self._expression(call), self.receiver(call)
+        if node is None or node.lpar or value_of is None:
+            return None
+        end, start = self._region.place(node), self._outer(value_of)
+        cut = Span(start.end_line, start.end_column, end.end_line, end.end_column)
+        return None if "#" in self._between(cut) else (Edit(cut, f" {operator} {value}"),)
+
+    def in_place(self, statement: ast.AST, change: Change | None) -> Edits | None:
+        """An assignment becomes a write to what its target holds: `x = x - y` becomes `x -= y`."""
+        if not isinstance(statement, ast.Assign) or change is None or not change.form:
+            return None
+        target, source = self._expression(statement.targets[0]), self._expression(statement.value)
+        if target is None or source is None or target.lpar:
+            return None
+        start, whole = self._region.place(target), self._outer(source)
+        match change.form, source:
+            case "augmented", cst.BinaryOperation(lpar=[], operator=operator, right=right):
+                operand = self._outer(right)
+                cut = Span(start.end_line, start.end_column, operand.line, operand.column)
+                sign = self._between(self._region.place(operator)).strip()
+                return None if "#" in self._between(cut) else (Edit(cut, f" {sign}= "),)
+            case "method", cst.Call(func=cst.Attribute(attr=attr), lpar=[]):
+                again = Span(start.line, start.column, whole.line, whole.column)
+                return (Edit(again, ""), Edit(self._region.place(attr), f"{attr.value}_"))
+        begin = Span(start.end_line, start.end_column, whole.line, whole.column)
+        if "#" in self._between(begin):
+            return None
+        if source.lpar:  # the parentheses become those of the call
+            return (Edit(begin, ".copy_"),)
+        if _is_clone(statement.value) and (copied := self.receiver(source)) is not None:  # `copy_` copies anyhow
+            of = self._outer(copied)
+            tail = Span(of.end_line, of.end_column, whole.end_line, whole.end_column)
+            return (Edit(begin, ".copy_("), Edit(tail, ")"))
+        # With the last character, so that what is put after the statement comes behind it.
+        tail = Span(whole.end_line, whole.end_column - 1, whole.end_line, whole.end_column)
+        return (Edit(begin, ".copy_("), Edit(tail, f"{self._between(tail)})"))
+
+    def accumulate(
+        self, statement: ast.stmt, place: ast.Subscript, added: ast.expr, wrapped: tuple[str, str]
+    ) -> Edits | None:
+        """`x[i] += v` becomes `x.index_put_((i,), v, accumulate=True)`, with a text before and after the value."""
+        node, value = self._expression(place), self._expression(added)
+        if not isinstance(node, cst.Subscript) or node.lpar or value is None:
+            return None
+        base, end = self._outer(node.value), self._outer(value)
+        inner = [self._region.place(item.slice) for item in node.slice]
+        first, last = inner[0], inner[-1]
+        start = Span(base.end_line, base.end_column, first.line, first.column)
+        middle = Span(last.end_line, last.end_column, end.line, end.column)
+        until = self._region.span(statement)
+        rest = Span(end.end_line, end.end_column, until.end_line, until.end_column)
+        if any("#" in self._between(cut) for cut in (start, middle, rest)):
+            return None
+        close = ")" if len(inner) > 1 else ",)"
+        before, after = wrapped
+        return (
+            Edit(start, ".index_put_(("),
+            Edit(middle, f"{close}, {before}"),
+            Edit(rest, f"{after}, accumulate=True)"),
+        )
+
+    def without_grad(self, statement: ast.stmt) -> Edits | None:
+        """A statement under `torch.no_grad()`, as the file writes it; None where the file does not import torch."""
+        no_grad = self.imported("torch.no_grad", statement)
+        return None if no_grad is None else self.under(statement, f"with {no_grad}():")
+
+    def joined(self, outer: Maybe) -> Edits | None:
+        """Two indices in a row as one, the second less its leading `:`: `x[m][:, 2]` becomes `x[m, 2]`."""
+        match self._expression(outer):
+            case cst.Subscript(
+                value=cst.Subscript(slice=[cst.SubscriptElement() as last], lpar=[]), slice=[_, second, *_]
+            ):
+                first, then = self._region.place(last.slice), self._region.place(second)
+                if isinstance(last.slice, cst.Index) and isinstance(last.slice.value, cst.BaseExpression):
+                    first = self._outer(last.slice.value)
+                if isinstance(second.slice, cst.Index):
+                    then = self._outer(second.slice.value)
+                cut = Span(first.end_line, first.end_column, then.line, then.column)
+                return None if "#" in self._between(cut) else (Edit(cut, ", "),)
+        return None
 
     def drop_statement(self, statement: ast.stmt) -> Edits | None:
         """A statement goes, with its lines; a comment behind it stays.  The suite must have others."""
@@ -439,6 +550,27 @@ class Editor:
         """
         return importing.written(self._region.tree, qualified, self._region.line(site))
 
+    def unused(self, name: str) -> str:
+        """The name, or one like it, that stands nowhere in the file."""
+        known = {node.id for node in ast.walk(self._region.tree) if isinstance(node, ast.Name)}
+        known |= {node.arg for node in ast.walk(self._region.tree) if isinstance(node, ast.arg)}
+        return next(
+            one for one in (name, *(f"{name}_{count}" for count in range(2, len(known) + 3))) if one not in known
+        )
+
+    def named(self, qualified: str, site: ast.AST) -> tuple[str, Edits] | None:
+        """How a qualified name of torch is written at a site, and the edits that import torch where the file does not.
+
+        None where that cannot be told.
+        """
+        if known := self.imported(qualified, site):
+            return known, ()
+        root, _, rest = qualified.partition(".")
+        if (found := self.module(root, site)) is None:
+            return None
+        local, edits = found
+        return f"{local}.{rest}", edits
+
     def _known(self, qualified: str, site: ast.AST) -> tuple[str, Edits] | None:
         name = self.imported(qualified, site)
         return None if name is None else (name, ())
@@ -467,43 +599,24 @@ class Editor:
         """Where an expression stands with the parentheses around it."""
         return outer(self._region, node)
 
-    def _indent(self, statement: ast.stmt) -> str | None:
-        """The white space before a statement; None where something else stands before it on its line."""
-        line = _first_line(statement)
-        column = statement.col_offset if line == statement.lineno else 0
-        head = self._region.lines[line - 1][:column]
-        if head.strip():
-            return None
-        before = self._region.lines[line - 2] if line > 1 else ""
-        return None if before.endswith("\\\n") else head
 
-    def _ends_line(self, statement: ast.stmt) -> bool:
-        """Nothing but a comment follows on the line where a statement ends."""
-        span = self._region.span(statement)
-        rest = self._region.lines[span.end_line - 1][span.end_column :].strip()
-        return not rest or rest.startswith("#")
-
-    def _holds_long_text(self, first: int, end: int) -> bool:
-        """A text or a backslash runs over lines, which an indentation would change."""
-        if first == end:
-            return False
-        text = "".join(self._region.lines[first - 1 : end])
-        return '"""' in text or "'''" in text or "\\\n" in text
-
-    def _step(self) -> str:
-        """One level of indentation, as the file has it."""
-        for node in ast.walk(self._region.tree):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With, ast.While)):
-                inner, outer = node.body[0].col_offset, node.col_offset
-                if node.body[0].lineno > node.lineno and inner > outer:
-                    return " " * (inner - outer)
-        return "    "
+def _is_clone(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="clone"), args=[], keywords=[]):
+            return True
+    return False
 
 
-def _first_line(statement: ast.stmt) -> int:
-    """The line where a statement begins, decorators counted."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(node.lineno for node in decorators)])
+def _merged(edits: Edits) -> Iterator[Edit]:
+    """Each edit once, and insertions at one place as one: whole lines first, then the rest as given."""
+    at: dict[Span, list[str]] = {}
+    for edit in dict.fromkeys(edits):
+        at.setdefault(edit.span, []).append(edit.text)
+    for span, texts in at.items():
+        if (span.line, span.column) == (span.end_line, span.end_column):
+            yield Edit(span, "".join(sorted(texts, key=lambda text: "\n" not in text)))
+        else:
+            yield from (Edit(span, text) for text in texts)
 
 
 def _start(span: Span) -> Span:

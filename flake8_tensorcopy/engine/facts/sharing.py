@@ -191,6 +191,9 @@ class OverlappingWrite(Fact):
     maybe: bool  # a later op copies it, or not
     evidence: int
     inner: ast.AST | None = None
+    cloned: ast.AST | None = None  # the expression that a `.clone()` can follow: its value is one tensor
+    unpacked: ast.Assign | None = None  # or the statement that gives `bound` one of several
+    bound: str = ""
 
     @property
     def verb(self) -> str:
