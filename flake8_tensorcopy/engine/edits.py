@@ -188,7 +188,7 @@ class Editor:
         return self._calls.drop(self._expression(call))
 
     def unwrap(self, call: Maybe, trailer: str = "", argument: Maybe = None) -> Edits | None:
-        """A call becomes one of its arguments, the first unless said, with a trailer: `torch.tensor(x)`, `x.detach()`."""
+        """A call becomes its first argument, or another: `torch.clone(x)` becomes `x`, with a trailer `x.detach()`."""
         node, value = self._expression(call), self._expression(argument)
         if argument is None and isinstance(node, cst.Call) and node.args and node.args[0].keyword is None:
             value = node.args[0].value
