@@ -97,6 +97,14 @@ def test_last_arguments_go(text: str, result: str) -> None:
     assert changed(text, change) == result
 
 
-@pytest.mark.parametrize("text", ["y = f(key=1)\n", "y = f(x, key=1, third=3)\n", "y = f(key=1, *x)\n"])
-def test_arguments_stay_that_are_not_the_last(text: str) -> None:
-    assert changed(text, lambda edit, call, _: edit.drop_arguments(call, "key")) is None
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("y = f(key=1)\n", "y = f()\n"),
+        ("y = f(x, key=1, third=3)\n", "y = f(x, third=3)\n"),
+        ("y = f(key=1, *x)\n", "y = f(*x)\n"),
+        ("y = f(x)\n", None),
+    ],
+)
+def test_an_argument_goes_from_any_place(text: str, result: str | None) -> None:
+    assert changed(text, lambda edit, call, _: edit.drop_arguments(call, "key")) == result

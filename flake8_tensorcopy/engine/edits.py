@@ -8,8 +8,6 @@ quotes stay what they were.
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,6 +16,7 @@ import libcst as cst
 
 from flake8_tensorcopy.engine import importing
 from flake8_tensorcopy.engine.blocks import Blocks
+from flake8_tensorcopy.engine.call_edits import PRIMARY, Calls, between, given, has_comment, outer
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
 if TYPE_CHECKING:
@@ -29,11 +28,6 @@ Edits = tuple[Edit, ...]
 Site = ast.AST | cst.CSTNode
 Maybe = Site | None  # a part that a fact may lack: then the change cannot be made
 
-# What a trailer (`.clone()`, an index) can follow without parentheses.
-_PRIMARY = (
-    cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp,
-    cst.SetComp, cst.SimpleString, cst.FormattedString,
-)  # fmt: skip
 
 # How strongly operators bind.
 _STRENGTH: dict[type[ast.operator], int] = {
@@ -52,6 +46,7 @@ class Editor:
     def __init__(self, region: Region) -> None:
         self._region = region
         self._blocks = Blocks(region)
+        self._calls = Calls(region)
 
     def fix(self, title: str, *parts: Edits | None, safe: bool) -> Fix | None:
         """The repair that makes all of these changes; None if one of them cannot be made, or if two overlap."""
@@ -78,7 +73,7 @@ class Editor:
     def quoted(self, site: Site) -> str | None:
         """The source of an expression on one line, to be written a second time; None where a comment would be lost."""
         text = self.text(site)
-        if "#" in text and any(token.type == tokenize.COMMENT for token in _tokens(text)):
+        if has_comment(text):
             return None
         if "\n" not in text:
             return text
@@ -97,7 +92,7 @@ class Editor:
             return None
         span = self._outer(node)
         after = Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), call)
-        if node.lpar or isinstance(node, _PRIMARY):
+        if node.lpar or isinstance(node, PRIMARY):
             return (after,)
         before = Edit(Span(span.line, span.column, span.line, span.column), "(")
         return (before, Edit(after.span, ")" + call))
@@ -130,10 +125,7 @@ class Editor:
             case _ if not shallow:
                 return self.call(site, function)
             case ast.Call(func=ast.Attribute(attr="copy", value=value), args=[], keywords=[]):
-                dropped = self.drop_call(site)
-                if dropped is not None and any("#" in self._between(edit.span) for edit in dropped):
-                    return None
-                return self.join(dropped, self.call(value, function))
+                return self.join(self.drop_call(site), self.call(value, function))
             case ast.Call(func=shallow_copy, args=[value], keywords=[]) if not isinstance(value, ast.Starred):
                 return self.replace(shallow_copy, function)
         return None
@@ -256,31 +248,49 @@ class Editor:
 
     def swap(self, outer: Maybe) -> Edits | None:
         """Two methods in a row change places: `x.clone(..).detach()` becomes `x.detach().clone(..)`."""
-        match self._expression(outer):
-            case (
-                cst.Call(
-                    func=cst.Attribute(value=cst.Call(func=cst.Attribute(attr=first), lpar=[]) as inner, attr=second)
-                ) as whole
-            ):
-                one, other = (
-                    self._to(self._region.place(name), self._region.place(call))
-                    for name, call in ((first, inner), (second, whole))
-                )
-                return (Edit(one, self._between(other)), Edit(other, self._between(one)))
-        return None
+        return self._calls.swap(self._expression(outer))
+
+    def exchange(self, one: Maybe, other: Maybe) -> Edits | None:
+        """Two methods that are called in different places change places, arguments and all."""
+        return self._calls.exchange(self._expression(one), self._expression(other))
 
     def drop_call(self, call: Maybe) -> Edits | None:
         """A method call becomes what it was called on: `x.cpu()` becomes `x`."""
-        node, value = self._expression(call), self.receiver(call)
-        if node is None or value is None:
-            return None
-        end, start = self._region.place(node), self._outer(value)
-        return (Edit(Span(start.end_line, start.end_column, end.end_line, end.end_column), ""),)
+        return self._calls.drop(self._expression(call))
+
+    def unwrap(self, call: Maybe, trailer: str = "", argument: Maybe = None) -> Edits | None:
+        """A call becomes its first argument, or another: `torch.clone(x)` becomes `x`, with a trailer `x.detach()`."""
+        node, value = self._expression(call), self._expression(argument)
+        if argument is None and isinstance(node, cst.Call) and node.args and node.args[0].keyword is None:
+            value = node.args[0].value
+        return self._calls.unwrap(node, value, trailer)
+
+    def trailer(self, call: Maybe) -> str | None:
+        """A method call without what it is called on: `.to("cpu")`; None where a comment or a line break is in it."""
+        match self._expression(call):
+            case cst.Call(func=cst.Attribute(attr=name)) as node:
+                start, end = self._region.place(name), self._region.place(node)
+                text = self._between(Span(start.line, start.column, end.end_line, end.end_column))
+                return None if "\n" in text else f".{text}"
+        return None
+
+    def name(self, site: ast.Name) -> cst.Name | None:
+        """A name as LibCST sees it, also in a formatted string, of which older Pythons tell no exact columns."""
+        node = self._expression(site)
+        return node if isinstance(node, cst.Name) and node.value == site.id else None
+
+    def drop_copy(self, call: Maybe, argument: Maybe) -> Edits | None:
+        """A copy becomes what it copies: its `argument`, or without one what the method is called on.
+
+        Parentheses go with it where the copy was all that a line assigns or returns.
+        """
+        if argument is not None:
+            return self.unwrap(call, "", argument)
+        return self._calls.drop(self._expression(call), bare=True)
 
     def arguments(self, call: Maybe) -> Sequence[cst.Arg]:
         """The arguments of a call; empty for anything else."""
-        node = self._expression(call)
-        return node.args if isinstance(node, cst.Call) else ()
+        return given(self._expression(call))
 
     def has_argument(self, call: Maybe, keyword: str) -> bool:
         """Whether a call is given this keyword, or may be by `**`."""
@@ -290,103 +300,23 @@ class Editor:
         )
 
     def add_argument(self, call: Maybe, text: str | None) -> Edits | None:
-        """One more argument at the end of a call, as `keepdim=True`; of a keyword that is there, another value."""
-        node = self._expression(call)
-        if not isinstance(node, cst.Call) or text is None:
-            return None
-        keyword, _, value = text.partition("=")
-        for argument in node.args:
-            if argument.star == "**":
-                return None
-            if argument.keyword is not None and argument.keyword.value == keyword:
-                return self.replace(argument.value, value)
-        if not node.args:
-            span = self._region.place(node)
-            return (Edit(Span(span.end_line, span.end_column - 1, span.end_line, span.end_column - 1), text),)
-        last = node.args[-1]
-        if isinstance(last.value, cst.GeneratorExp) and not last.value.lpar:
-            return None
-        span = self._outer(last.value)
-        return (Edit(Span(span.end_line, span.end_column, span.end_line, span.end_column), f", {text}"),)
+        """One more argument at the end of a call, as `keepdim=True`; of a keyword that is there, another value.
 
-    def drop_argument(self, call: Maybe, keyword: str) -> Edits | None:
-        """A call without one of its keyword arguments, and without the comma that went with it."""
-        node = self._expression(call)
-        if not isinstance(node, cst.Call):
-            return None
-        for place, argument in enumerate(node.args):
-            if argument.keyword is not None and argument.keyword.value == keyword:
-                return self._cut_argument(node.args, place)
-        return None
+        None where the keyword may be given by `**`, or where a value would follow keywords.
+        """
+        return None if text is None else self._calls.add_argument(self._expression(call), text)
+
+    def drop_argument(self, call: Maybe, *which: str | ast.expr) -> Edits | None:
+        """A call without the arguments of keywords, or without values that it is given, and without their commas.
+
+        None where a value stands before others that stay, or in a starred argument.
+        """
+        found = [one if isinstance(one, str) else self._expression(one) for one in which]
+        return self._calls.drop_arguments(self._expression(call), found)
 
     def drop_arguments(self, call: Maybe, *keywords: str) -> Edits | None:
-        """A call without keyword arguments that are its last ones, and without the commas before them."""
-        node = self._expression(call)
-        if not isinstance(node, cst.Call) or not keywords:
-            return None if keywords else ()
-        kept = [one for one in node.args if one.keyword is None or one.keyword.value not in keywords]
-        if not kept or list(node.args[: len(kept)]) != kept or len(node.args) != len(kept) + len(keywords):
-            return None
-        _, start = self._argument(kept[-1])
-        _, end = self._argument(node.args[-1])
-        return (Edit(Span(start.end_line, start.end_column, end.end_line, end.end_column), ""),)
-
-    def unwrap(self, call: Maybe, trailer: str = "") -> Edits | None:
-        """A call becomes its first argument, with a trailer where one is given."""
-        node = self._expression(call)
-        if not isinstance(node, cst.Call) or not node.args or node.args[0].star or node.args[0].keyword is not None:
-            return None
-        value = node.args[0].value
-        inner, whole = self._outer(value), self._region.place(node)
-        tight = value.lpar or (isinstance(value, _PRIMARY) and inner.line == inner.end_line)
-        open_, close = ("", "") if tight else ("(", ")")
-        return (
-            Edit(Span(whole.line, whole.column, inner.line, inner.column), open_),
-            Edit(Span(inner.end_line, inner.end_column, whole.end_line, whole.end_column), close + trailer),
-        )
-
-    def _cut_argument(self, arguments: Sequence[cst.Arg], place: int) -> Edits | None:
-        argument = arguments[place]
-        start, end = self._argument(argument)
-        if place + 1 < len(arguments):  # up to the next argument
-            start_of_next, _ = self._argument(arguments[place + 1])
-            span = Span(start.line, start.column, start_of_next.line, start_of_next.column)
-        elif place:  # from the end of the one before; a comma after the last stays
-            _, end_of_last = self._argument(arguments[place - 1])
-            span = Span(end_of_last.end_line, end_of_last.end_column, end.end_line, end.end_column)
-        elif isinstance(argument.comma, cst.Comma):
-            comma = self._region.place(argument.comma)
-            span = Span(start.line, start.column, comma.line, comma.column + 1)
-        else:
-            span = Span(start.line, start.column, end.end_line, end.end_column)
-        if "#" in self._between(span):
-            return self._cut_line(argument, start, end)
-        return (Edit(span, ""),)
-
-    def _cut_line(self, argument: cst.Arg, start: Span, end: Span) -> Edits | None:
-        """An argument among comments: it goes with its own comma, the comments stay where they are."""
-        last = (end.end_line, end.end_column)
-        if isinstance(argument.comma, cst.Comma):
-            comma = self._region.place(argument.comma)
-            if comma.line != end.end_line:
-                return None
-            last = (comma.end_line, comma.end_column)
-        head, rest = self._region.lines[start.line - 1][: start.column], self._region.lines[last[0] - 1][last[1] :]
-        if "#" in self._between(Span(start.line, start.column, *last)):
-            return None
-        if not head.strip() and not rest.strip():
-            return (Edit(Span(start.line, 0, last[0] + 1, 0), ""),)
-        return (Edit(Span(start.line, start.column, *last), ""),)
-
-    def _argument(self, argument: cst.Arg) -> tuple[Span, Span]:
-        """Where an argument begins (its star or keyword) and where its value ends, parentheses counted."""
-        end = self._outer(argument.value)
-        start = end
-        if argument.keyword is not None:
-            start = self._region.place(argument.keyword)
-        elif argument.star:
-            start = Span(end.line, end.column - len(argument.star), end.end_line, end.end_column)
-        return start, end
+        """A call without the arguments of keywords, of which there may be none."""
+        return self.drop_argument(call, *keywords) if keywords else ()
 
     def hoist(self, call: Maybe, outer: Maybe) -> Edits | None:
         """A call moves out, to take in what is computed from it: `f(x, key=1).half()` becomes `f(x.half(), key=1)`."""
@@ -401,7 +331,7 @@ class Editor:
         inner, value, around = self._region.place(node), self._outer(first.value), self._region.place(whole)
         head = Span(inner.line, inner.column, value.line, value.column)
         tail = Span(value.end_line, value.end_column, inner.end_line, inner.end_column)
-        open_, close = ("", "") if first.value.lpar or isinstance(first.value, _PRIMARY) else ("(", ")")
+        open_, close = ("", "") if first.value.lpar or isinstance(first.value, PRIMARY) else ("(", ")")
         edits = [
             Edit(tail, close),
             Edit(Span(around.end_line, around.end_column, around.end_line, around.end_column), self._between(tail)),
@@ -457,7 +387,7 @@ class Editor:
             return (Edit(_start(where), loops), Edit(end if comma is None else _end(comma), ")"))
         if isinstance(first, cst.StarredElement):
             return None
-        if not opening and closing and not first.value.lpar and not isinstance(first.value, _PRIMARY):
+        if not opening and closing and not first.value.lpar and not isinstance(first.value, PRIMARY):
             return None
         return (
             *((Edit(_start(where), opening),) if opening else ()),
@@ -489,7 +419,7 @@ class Editor:
                 head, tail = _to_start(whole, inner), _from_end(inner, whole)
                 if "#" in self._between(head) + self._between(tail):
                     return None
-                if not values.lpar and not isinstance(values, _PRIMARY):
+                if not values.lpar and not isinstance(values, PRIMARY):
                     return None
                 return (Edit(head, f"{opening}{value} for {target} in "), Edit(tail, closing))
         return None
@@ -505,7 +435,7 @@ class Editor:
             ) if value is not None and self._can_be_inside(site):
                 whole, inner = self._region.place(call), self._outer(keys)
                 head, tail = _to_start(whole, inner), _from_end(inner, whole)
-                bare = bool(keys.lpar) or isinstance(keys, _PRIMARY)
+                bare = bool(keys.lpar) or isinstance(keys, PRIMARY)
                 key = self._unused(site, "key", "name", "each")
                 if "#" in self._between(head) + self._between(tail):
                     return None
@@ -641,6 +571,20 @@ class Editor:
                 return None if "#" in self._between(cut) else (Edit(cut, ", "),)
         return None
 
+    def drop_statement(self, statement: ast.stmt) -> Edits | None:
+        """A statement goes, with its lines; a comment behind it stays.  The suite must have others."""
+        span, lines = self._region.span(statement), self._region.lines
+        head, last = lines[span.line - 1][: span.column], lines[span.end_line - 1].rstrip("\n")
+        rest = last[span.end_column :].lstrip()
+        above = lines[span.line - 2] if span.line > 1 else ""
+        if head.strip() or above.endswith("\\\n") or has_comment(self._between(span)):
+            return None
+        if not rest:
+            return (Edit(Span(span.line, 0, span.end_line + 1, 0), ""),)
+        return (
+            (Edit(Span(span.line, span.column, span.end_line, len(last) - len(rest)), ""),) if rest[0] == "#" else None
+        )
+
     def out_of_place(self, statement: ast.stmt | None) -> Edits | None:
         """A name is bound to a new value instead of being written: `x += y` becomes `x = x + y`, `x.add_(y)` becomes
         `x = x.add(y)`."""
@@ -723,18 +667,11 @@ class Editor:
 
     # Helpers.
 
-    @staticmethod
-    def _to(start: Span, end: Span) -> Span:
-        """From the beginning of one span to the end of another."""
-        return Span(start.line, start.column, end.end_line, end.end_column)
-
     def _span(self, site: Site) -> Span:
         return self._region.span(site) if isinstance(site, ast.AST) else self._region.place(site)
 
     def _between(self, span: Span) -> str:
-        lines = self._region.lines[span.line - 1 : span.end_line]
-        text = "".join(lines)
-        return text[span.column : len(text) - len(lines[-1]) + span.end_column]
+        return between(self._region, span)
 
     def _expression(self, site: Maybe) -> cst.BaseExpression | None:
         node = self._region.node(site) if isinstance(site, ast.AST) else site
@@ -742,11 +679,7 @@ class Editor:
 
     def _outer(self, node: cst.BaseExpression) -> Span:
         """Where an expression stands with the parentheses around it."""
-        span = self._region.place(node)
-        if not node.lpar:
-            return span
-        first, last = self._region.place(node.lpar[0]), self._region.place(node.rpar[-1])
-        return Span(first.line, first.column, last.end_line, last.end_column)
+        return outer(self._region, node)
 
 
 def _is_clone(node: ast.expr) -> bool:
@@ -796,10 +729,3 @@ def _binds_closer(operand: ast.expr, op: ast.operator) -> bool:
         return _STRENGTH[type(operand.op)] > _STRENGTH[type(op)]
     loose = (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Tuple, ast.Yield, ast.YieldFrom)
     return not isinstance(operand, loose) and not (isinstance(operand, ast.UnaryOp) and isinstance(operand.op, ast.Not))
-
-
-def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    try:
-        yield from tokenize.generate_tokens(io.StringIO(f"({text})").readline)
-    except (tokenize.TokenError, SyntaxError):
-        return

@@ -19,7 +19,7 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
-from flake8_tensorcopy.engine.host import host_scalar
+from flake8_tensorcopy.engine.host import host_scalar, shown_once
 from flake8_tensorcopy.engine.liveness import read_later
 from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.parameters import finish_wraps
@@ -245,7 +245,7 @@ def finish_run(run: Run) -> None:
             run.fact(replace(fact, evidence=run.evidence_of(was, fact.site), change=change, plain=plain))
     for place, (move, ref) in run.moves.items():
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:
-            host_scalar(run, move, ref, "logged")
+            host_scalar(run, move, ref, "logged", shown_once(run, place, move))
     for obj, (target, ref, _) in run.edited.items():
         if obj not in run.loaded and ref.place is not None:
             run.fact(

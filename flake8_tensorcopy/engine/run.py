@@ -544,11 +544,13 @@ class Run:
         """The same for a reference: the live values of a module are tensors."""
         return 3 if ref.kind == "tensor" else self.module.evidence(ref.obj, statement)
 
-    def cloned_and_detached(self, clone: ast.Call) -> None:
-        """`x.clone().detach()`: the order is what there is to say of it."""
+    def cloned_and_detached(self, clone: ast.Call) -> bool:
+        """`x.clone().detach()`: the order is what there is to say of it. Whether x is new memory anyway."""
         known = self.facts.get((RedundantClone, clone))
         if isinstance(known, RedundantClone):
             self.facts[(RedundantClone, clone)] = replace(known, detached=True)
+            return known.form == "fresh"
+        return False
 
     def copied_into(self, ref: Ref, source: Value) -> None:
         """`x.copy_(y)`: what was taken from x is written back."""
