@@ -74,7 +74,7 @@ CASES = [
     (
         "TSC105",
         "    y = x.to(\n        flag,  # where\n    )\n",
-        "    y = x.to(\n        flag, copy=True,  # where\n    )\n",
+        "    y = x.to(\n        flag,  # where\n        copy=True,\n    )\n",
         "    y += 1\n    return x - y\n",
     ),
     (
