@@ -94,7 +94,8 @@ class Server(LanguageServer):
 
     def began(self, params: types.InitializeParams) -> None:
         """The client says what it is and wants."""
-        self.client = Client.of(params.capabilities, str(getattr(self.workspace.position_encoding, "value", "")))
+        encoding = self.workspace.position_encoding
+        self.client = Client.of(params.capabilities, getattr(encoding, "value", encoding))
         self.protocol.trace = params.trace or types.TraceValue.Off
         self._given, notes = settings.sent(params.initialization_options)
         for note in notes:
@@ -190,8 +191,8 @@ class Server(LanguageServer):
             self.log(types.MessageType.Error, f"{analysis.name} was not analysed: {analysis.problem}")
         milliseconds = (time.perf_counter() - started) * 1000
         found = "not to be parsed" if analysis.broken else f"{len(analysis.findings)} findings"
-        self._trace(f"analysed version {document.version} of {document.uri}: {found}, {milliseconds:.0f} ms")
         self._publish(one, analysis)
+        self._trace(f"analysed version {document.version} of {document.uri}: {found}, {milliseconds:.0f} ms")
 
     def _analyse(self, document: Document, given: dict[str, Any]) -> tuple[Analysis, tuple[str, ...]]:
         folder = self._folders.of(document.path)
