@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import tokenize
 from collections.abc import Sequence
 
 from flake8.defaults import NOQA_INLINE_REGEXP
@@ -36,6 +37,13 @@ class Comments:
         found = Violation(finding.code, self._path, line, column, finding.message, text)
         return bool(found.is_inline_ignored(self.disabled))
 
+    def in_comment(self, line: int, column: int) -> bool:
+        """Whether a place lies in a comment: flake8 also takes what looks like one in a string."""
+        return any(
+            token.type == tokenize.COMMENT and token.start[0] == line and token.start[1] <= column
+            for token in self._file.file_tokens
+        )
+
     def first_row(self, line: int) -> int:
         """The first of the lines that a comment on `row(line)` stands for."""
         text = self._file.noqa_line_for(line)
@@ -54,7 +62,7 @@ class Comments:
 def silencing(comments: Comments, finding: Finding) -> Edit | None:
     """What is to be inserted to silence a finding: a comment, or one more code in the comment that is there.
 
-    None where comments silence nothing, or everything already.
+    None where comments silence nothing or everything already, and where the first that counts is part of a string.
     """
     if comments.disabled:
         return None
@@ -63,7 +71,7 @@ def silencing(comments: Comments, finding: Finding) -> Edit | None:
         text = comments.lines[line - 1].rstrip("\n")
         if found := NOQA_INLINE_REGEXP.search(text):
             codes = found["codes"]
-            if codes is None:
+            if codes is None or not comments.in_comment(line, found.start()):
                 return None
             column = found.start("codes") + len(codes.rstrip(", \t"))
             return Edit(Span(line, column, line, column), f", {finding.code}")
