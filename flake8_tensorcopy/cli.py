@@ -275,11 +275,10 @@ def _server(options: argparse.Namespace) -> int:
     try:
         from flake8_tensorcopy.lsp.server import serve
     except ModuleNotFoundError as error:
-        if error.name not in ("lsprotocol", "pygls"):
+        if (error.name or "").partition(".")[0] not in ("lsprotocol", "pygls"):
             raise
-        print(
-            "tensorcopy server: it needs pygls, which `pip install 'flake8-tensorcopy[lsp]'` installs", file=sys.stderr
-        )
+        missing = "it needs pygls 2 or newer, which `pip install 'flake8-tensorcopy[lsp]'` installs"
+        print(f"tensorcopy server: {missing}", file=sys.stderr)
         return 2
     return serve()
 

@@ -278,6 +278,7 @@ async def test_each_action_is_offered_where_it_is_asked_for(tmp_path: Path) -> N
         assert {action.disabled for action in actions} == {None}
         (shown,) = next(action.diagnostics or () for action in actions if action.title == alias[0])
         assert shown in await one.diagnostics(uri)
+        assert await one.actions(uri) == actions
         nothing = one.open("b.py", ALIAS)
         assert titles(await one.actions(nothing)) == alias
 

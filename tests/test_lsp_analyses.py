@@ -62,7 +62,7 @@ class Held:
     async def known(self) -> str | None:
         """The text that is known, once one is."""
         found = await asyncio.wait_for(self.server.known(URI, at_once=True), PATIENCE)
-        return None if found is None else found[1].text.text
+        return None if found is None else found.analysis.text.text
 
 
 @pytest.fixture

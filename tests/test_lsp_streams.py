@@ -169,6 +169,9 @@ def test_without_pygls_it_says_what_is_missing(tmp_path: Path) -> None:
     env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     ran = run_tensorcopy("server", cwd=tmp_path, env=env)
     assert (ran.out, ran.exit) == (b"", 2)
-    assert ran.err == "tensorcopy server: it needs pygls, which `pip install 'flake8-tensorcopy[lsp]'` installs\n"
+    assert (
+        ran.err
+        == "tensorcopy server: it needs pygls 2 or newer, which `pip install 'flake8-tensorcopy[lsp]'` installs\n"
+    )
     (tmp_path / "a.py").write_text(DETACH)
     assert run_tensorcopy("check", "a.py", "--output-format=concise", cwd=tmp_path, env=env).exit == 1

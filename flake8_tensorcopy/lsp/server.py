@@ -68,7 +68,7 @@ class Open:
     """An open document, and what is known of it."""
 
     document: Document
-    analysis: Analysis | None = None  # of this very document, as soon as there is one
+    actions: Actions | None = None  # of this very document, as soon as it has been looked at
     task: asyncio.Task[None] | None = None  # which makes the analysis
     waiting: bool = False  # for a pause
     shown: Sequence[types.Diagnostic] = ()
@@ -87,7 +87,6 @@ class Server(LanguageServer):
         self._folders = settings.Folders()
         self._open: dict[str, Open] = {}
         self._told: set[str] = set()
-        threading.stack_size(STACK)
         self._worker = ThreadPoolExecutor(1, "analysis")
 
     # The life of the server.
@@ -170,7 +169,7 @@ class Server(LanguageServer):
         """Looks at a document after a pause, unless it changes before; what was known of it, or begun, is void."""
         if one.task is not None:
             one.task.cancel()
-        one.analysis, one.waiting = None, pause > 0
+        one.actions, one.waiting = None, pause > 0
         one.task = asyncio.create_task(self._look(one, pause))
 
     async def _look(self, one: Open, pause: float) -> None:
@@ -184,7 +183,7 @@ class Server(LanguageServer):
         except Exception as error:
             self.log(types.MessageType.Error, f"{document.uri} was not analysed: {describe(error)}")
             return
-        one.analysis = analysis
+        one.actions = Actions(document, analysis, self.client)
         for note in notes:
             self._tell(note)
         if analysis.problem is not None:
@@ -212,10 +211,10 @@ class Server(LanguageServer):
         number = document.version if self.client.versions else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, one.shown, number))
 
-    async def known(self, uri: str, *, at_once: bool) -> tuple[Document, Analysis] | None:
-        """A document and what is found in it, once that is known; None if it is not open or changes meanwhile.
+    async def known(self, uri: str, *, at_once: bool) -> Actions | None:
+        """What can be done about the findings of a document, once they are known.
 
-        `at_once`: it does not wait for a pause.
+        None if it is not open or changes meanwhile.  `at_once`: it does not wait for a pause.
         """
         one = self._open.get(uri)
         if one is None:
@@ -225,9 +224,7 @@ class Server(LanguageServer):
             self._schedule(one)
         while one.task is not None and not one.task.done():
             await asyncio.wait([one.task])
-        if one.document is not document or one.analysis is None or self._open.get(uri) is not one:
-            return None
-        return document, one.analysis
+        return one.actions if one.document is document and self._open.get(uri) is one else None
 
     async def _in_worker(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
@@ -237,10 +234,10 @@ class Server(LanguageServer):
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         context = params.context
         by_itself = context.trigger_kind == types.CodeActionTriggerKind.Automatic
-        known = await self.known(params.text_document.uri, at_once=not by_itself)
-        if known is None:
+        actions = await self.known(params.text_document.uri, at_once=not by_itself)
+        if actions is None:
             return []
-        actions, found = Actions(*known, self.client), []
+        found: list[types.CodeAction] = []
         if wanted(QUICK_FIX, context):
             for finding in actions.within(params.range):
                 found += await self._in_worker(partial(actions.quick_fixes, finding))
@@ -254,28 +251,27 @@ class Server(LanguageServer):
         return found
 
     async def resolved(self, action: types.CodeAction) -> types.CodeAction:
-        """An action with its edit; without one if the document is another one by now."""
+        """An action with its edit, which is empty if the document is another one by now."""
         data = action.data if isinstance(action.data, dict) else {}
-        known = await self.known(str(data.get("uri")), at_once=True)
-        if action.kind == FIX_ALL and known is not None and known[0].version == data.get("version"):
-            action.edit = await self._in_worker(Actions(*known, self.client).all_fixed)
+        actions = await self.known(str(data.get("uri")), at_once=True)
+        if action.kind == FIX_ALL and actions is not None and actions.document.version == data.get("version"):
+            action.edit = await self._in_worker(actions.all_fixed)
         if action.edit is None:
             action.edit = types.WorkspaceEdit()
         return action
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
         """The pages of the rules whose findings are at a position."""
-        known = await self.known(params.text_document.uri, at_once=False)
-        if known is None:
+        actions = await self.known(params.text_document.uri, at_once=False)
+        if actions is None:
             return None
-        here = types.Range(params.position, params.position)
-        found = Actions(*known, self.client).within(here)
+        found = actions.within(types.Range(params.position, params.position))
         rules = [rule for code, rule in registry.rules().items() if any(finding.code == code for finding in found)]
         if not rules:
             return None
         kind = types.MarkupKind.Markdown if self.client.markdown else types.MarkupKind.PlainText
         text = "\n---\n\n".join(explain.page(rule) for rule in rules)
-        place = known[0].text.range(found[0].span, self.client.units)
+        place = actions.document.text.range(found[0].span, self.client.units)
         return types.Hover(types.MarkupContent(kind, text), place if len(found) == 1 else None)
 
     # What is told beside that.
@@ -371,6 +367,7 @@ def serve() -> int:
     sys.stdout.flush()
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    threading.stack_size(STACK)
     server = made()
     server.start_io(stdout=out)
     return 0 if server.is_shut_down else 1
