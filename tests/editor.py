@@ -232,7 +232,10 @@ async def editor(
     folders: Sequence[Path] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Editor]:
-    """An editor with a folder open, or several, whose server is shut down at the end and has then ended well."""
+    """An editor with a folder open, or several, whose server is shut down at the end and has then ended well.
+
+    Without any of `folders` it is one that knows only of a root.
+    """
     client = LanguageClient("editor", "1")
     one = Editor(client, folder)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TENSORCOPY_")}

@@ -365,6 +365,15 @@ async def test_each_folder_has_its_own_settings(tmp_path: Path) -> None:
 
 
 @driven
+async def test_an_editor_may_know_only_of_a_root(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.tensorcopy]\nselect = ["TSC2"]\n')
+    (tmp_path / "inner" / "pyproject.toml").write_text('[tool.tensorcopy]\nselect = ["TSC1"]\n')
+    async with editor(tmp_path, folders=[]) as one:
+        assert await one.codes(one.open("inner/a.py", TWO)) == ["TSC203"]
+
+
+@driven
 async def test_settings_are_read_again_when_their_file_is_saved(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     async with editor(tmp_path) as one:

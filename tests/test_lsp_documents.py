@@ -8,9 +8,13 @@ import random
 import pytest
 from lsprotocol import types
 
+from flake8_tensorcopy.config import Settings
 from flake8_tensorcopy.engine import Edit, Span
-from flake8_tensorcopy.lsp.analysis import edits
-from flake8_tensorcopy.lsp.documents import Text, path_of, units
+from flake8_tensorcopy.lsp import analysis
+from flake8_tensorcopy.lsp.actions import Actions, merged
+from flake8_tensorcopy.lsp.analysis import analyse, edits
+from flake8_tensorcopy.lsp.documents import Document, Text, path_of, units
+from flake8_tensorcopy.lsp.messages import Client
 from flake8_tensorcopy.lsp.settings import sent
 from tests.editor import index, position
 
@@ -137,3 +141,37 @@ def test_settings_that_there_are_not() -> None:
         ],
     )
     assert sent(7) == ({}, ["the editor's settings must be an object, not 7"])
+
+
+DETACH = "import torch\n\n\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return x.clone().detach()\n"
+
+
+def actions_of(text: str) -> Actions:
+    document = Document("file:///folder/a.py", 1, Text(text), "/folder/a.py")
+    return Actions(document, analyse(document.text, document.path, "/folder", Settings()), Client())
+
+
+def test_a_repair_that_does_not_hold_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    holds, fails = actions_of(DETACH), actions_of(DETACH)
+    titles = [action.title for action in holds.quick_fixes(holds.analysis.findings[0])]
+    assert titles == ["Detach first, then clone (TSC601)", "Silence with # noqa: TSC601"]
+    assert holds.all_fixed() is not None
+    monkeypatch.setattr(analysis, "repaired", lambda *given: None)
+    assert [action.title for action in fails.quick_fixes(fails.analysis.findings[0])] == titles[1:]
+    assert fails.all_fixed() is None
+
+
+@pytest.mark.parametrize("cookie", ["klingon", "ascii"])
+def test_what_cannot_be_a_file_is_not_repaired(cookie: str) -> None:
+    odd = actions_of(f"# coding: {cookie}\nname = 'é'\n{DETACH}")
+    (finding,) = odd.analysis.findings
+    assert [action.title for action in odd.quick_fixes(finding)] == ["Silence with # noqa: TSC601"]
+    assert odd.fix_all() is not None and odd.all_fixed() is None
+
+
+def test_actions_that_do_the_same_are_one() -> None:
+    actions = actions_of(DETACH).quick_fixes(actions_of(DETACH).analysis.findings[0])
+    (repair, silence) = merged([*reversed(actions), *actions])
+    assert (repair.title, silence.title) == tuple(action.title for action in actions)
+    assert [len(action.diagnostics or ()) for action in (repair, silence)] == [2, 2]
+    assert [len(action.diagnostics or ()) for action in actions] == [1, 1]

@@ -319,10 +319,6 @@ def made() -> Server:
     def shutdown(ls: Server, params: None) -> None:
         ls.end()
 
-    # pygls says what a server can do by what has a feature.
-    for method in (types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CHANGE, types.TEXT_DOCUMENT_DID_CLOSE):
-        server.feature(method)(lambda params: None)
-
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
         if os.path.basename(path_of(params.text_document.uri) or "") in settings.FILES:
