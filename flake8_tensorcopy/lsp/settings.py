@@ -81,7 +81,7 @@ class Folder:
         return self._load({}, True)[0]
 
     def _load(self, given: Mapping[str, Any], isolated: bool = False) -> tuple[Settings, tuple[str, ...]]:
-        with contextlib.chdir(self._there()):
+        with contextlib.chdir(self._there()):  # as a command would be; all else in the server has absolute paths
             return load(given, isolated=isolated, called="the editor's setting `{}`")
 
     def _there(self) -> str:
