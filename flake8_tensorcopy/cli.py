@@ -96,10 +96,10 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
         if text.startswith("-") and text != "-":
             name = text.partition("=")[0]
             command.error(f"{name!r} is no option{registry.near_match(name, command.names)}")
-    if rest and not hasattr(options, "paths"):
+    if rest and "several" not in options:
         command.error(f"{rest[0]!r} is one argument too many")
-    if rest:  # argparse takes paths only from one place between the options
-        options.paths += rest
+    if rest:  # argparse takes a list of arguments only from one place between the options
+        getattr(options, options.several).extend(rest)
     return options
 
 
@@ -122,13 +122,13 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
 def _add_check(parser: argparse.ArgumentParser) -> None:
     _add_settings(parser)
     parser.add_argument("--diff", action="store_true", help="show what `tensorcopy fix` would change, change nothing")
-    parser.set_defaults(run=_check)
+    parser.set_defaults(run=_check, several="paths")
 
 
 def _add_fix(parser: argparse.ArgumentParser) -> None:
     _add_settings(parser)
     parser.add_argument("--diff", action="store_true", help="show what would be changed, change nothing")
-    parser.set_defaults(run=_fix)
+    parser.set_defaults(run=_fix, several="paths")
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -303,7 +303,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=_seed, default=0, metavar="S", help="of torch and of the programs (default: 0)")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="(default: text)")
     parser.add_argument("--output-file", metavar="FILE", help="where to write the report instead of standard output")
-    parser.set_defaults(run=_verify)
+    parser.set_defaults(run=_verify, several="what")
 
 
 def _verify(options: argparse.Namespace) -> int:

@@ -111,7 +111,8 @@ def _report(outcomes: Sequence[Outcome], options: Namespace, settings: Settings,
     else:
         color, width = options.color == "always", None
     format = settings.output_format
-    text = render(format, reports, registry.rules() if reports else {}, explain.page, color=color, width=width)
+    rules = registry.rules() if reports or format not in FOR_PEOPLE else {}  # not loaded to say nothing
+    text = render(format, reports, rules, explain.page, color=color, width=width)
     statistics = "".join(f"{line}\n" for line in _statistics(reports)) if settings.statistics else ""
     if format in FOR_PEOPLE:
         text += statistics

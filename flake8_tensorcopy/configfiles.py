@@ -69,17 +69,22 @@ def load(
 
 
 def _notes(settings: Settings, sources: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
-    if settings.select is None and not settings.extend_select:
+    selectors = dict.fromkeys((*(settings.select or ()), *settings.extend_select))
+    if settings.select is None and not selectors:
         return
     selection, rules = Selection(settings), registry.rules().values()
     own = any("select" in sources[name] for name in ("line", "project"))
     if not own and settings.select is not None and not any(selection.by_default(rule.code) for rule in rules):
         yield "`select` in [flake8] leaves out every TSC rule, so that none is reported"
-    if not settings.options.preview:
-        for selector in dict.fromkeys((*(settings.select or ()), *settings.extend_select)):
-            meant = [rule for rule in rules if rule.code.startswith(selector)]
-            if meant and all(rule.preview for rule in meant):
-                yield f"{selector} has no effect without --preview"
+    idle = [] if settings.options.preview else [code for code in selectors if _only_preview(code)]
+    if idle:
+        yield f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect without --preview"
+
+
+def _only_preview(selector: str) -> bool:
+    """Whether a selector means preview rules and no others."""
+    meant = [rule for rule in registry.rules().values() if rule.code.startswith(selector)]
+    return bool(meant) and all(rule.preview for rule in meant)
 
 
 # The files.
@@ -171,10 +176,12 @@ def _texts(value: Any, place: _Place) -> list[str]:
 
 def _codes(value: Any, place: _Place) -> tuple[str, ...]:
     codes = _texts(value, place)
+    known = [*registry.rules(), f"{PREFIX}000", *UNREADABLE] if codes else []
     for code in codes:
-        known = [*registry.rules(), f"{PREFIX}000", *UNREADABLE]
         if not code or not any(one.startswith(code) for one in known):
-            raise ConfigError(f"{place.name}: {code!r} matches no rule{registry.near_match(code, known)}")
+            named = [rule.code for rule in registry.rules().values() if rule.name == code]
+            hint = f"; the code of that rule is {named[0]!r}" if named else registry.near_match(code, known)
+            raise ConfigError(f"{place.name}: {code!r} matches no rule{hint}")
     return tuple(codes)
 
 

@@ -134,6 +134,7 @@ class Task:
         try:
             tree = ast.parse("".join(lines))
         except (SyntaxError, ValueError) as error:  # a ValueError of a null byte, before Python 3.11.4
+            # Where the error is: flake8 shows one column more.
             line, column = getattr(error, "lineno", None) or 1, max((getattr(error, "offset", None) or 1) - 1, 0)
             reason = " ".join(f"{type(error).__name__}: {error.args[0]}".split())
             return [Finding(Span(line, column, line, column), "E999", reason)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from flake8_tensorcopy import cli
+from flake8_tensorcopy.config import DEBUG
 
 ROOT = Path(__file__).parent.parent
 REPORT = re.compile(r"^(?:\./)?(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<code>\S+) (?P<text>.*)$")
@@ -95,5 +99,29 @@ def flake8(tmp_path: Path) -> Callable[..., Flake8]:
 
     def run(*args: str, stdin: bytes | None = None, env: dict[str, str] | None = None) -> Flake8:
         return run_flake8(*args, cwd=tmp_path, stdin=stdin, env=env)
+
+    return run
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Runs a command in this process and the test's own folder; `check` in one line each if none is named."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR", DEBUG):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments: str, stdin: bytes = b"") -> Ran:
+        if not arguments or arguments[0].startswith("-") or not arguments[0].isalpha():
+            arguments = ("check", "--output-format=concise", *arguments)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        try:
+            status = cli.main(arguments)
+        except SystemExit as left:
+            status = int(str(left.code))
+        out, err = capfdbinary.readouterr()
+        return Ran(out, err.decode(), status)
 
     return run

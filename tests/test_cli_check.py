@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,38 +19,8 @@ from flake8_tensorcopy.engine import Finding, Fix, Span
 from flake8_tensorcopy.lint import lint
 from flake8_tensorcopy.registry import rules
 from flake8_tensorcopy.terminal import colored
-from tests.conftest import ROOT, Ran, run_tensorcopy
-
-DETACH = "import torch\n\n\ndef snapshot(x: torch.Tensor) -> torch.Tensor:\n    return x.clone().detach()\n"
-ALIAS = "import torch\n\n\ndef moved(a: torch.Tensor) -> torch.Tensor:\n    old = a\n    a += 1\n    return a - old\n"
-FINE = DETACH.replace("x.clone().detach()", "x.detach().clone()")
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """Runs a command in this process and the test's own folder; `check` in one line each if none is named."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR", DEBUG):
-        monkeypatch.delenv(name, raising=False)
-
-    def run(*arguments: str) -> Ran:
-        if not arguments or arguments[0].startswith("-") or not arguments[0].isalpha():
-            arguments = ("check", "--output-format=concise", *arguments)
-        try:
-            status = cli.main(arguments)
-        except SystemExit as left:
-            status = int(str(left.code))
-        out, err = capfdbinary.readouterr()
-        return Ran(out, err.decode(), status)
-
-    return run
-
-
-def write(folder: Path, **texts: str) -> None:
-    for name, text in texts.items():
-        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+from tests.conftest import ROOT, Ran, Run, run_tensorcopy
+from tests.samples import ALIAS, DETACH, FINE, write
 
 
 def test_a_clean_file_is_silent(check: Run, tmp_path: Path) -> None:
@@ -178,14 +147,14 @@ def test_what_is_not_understood_gets_one_sentence_and_2(
     assert err.startswith(message) and err.count("\n") == 1
 
 
-def test_standard_input_has_a_name(tmp_path: Path) -> None:
+def test_standard_input_has_a_name(check: Run, tmp_path: Path) -> None:
     ran = run_tensorcopy("check", "--output-format=concise", "-", cwd=tmp_path, stdin=ALIAS.encode())
     assert ran.places == [("stdin", 6, 5, "TSC101")]
-    named = ("check", "--output-format=concise", "-", "--stdin-filename=lib/a.py")
-    ran = run_tensorcopy(*named, cwd=tmp_path, stdin=ALIAS.encode())
-    assert (ran.places, ran.exit, ran.err) == ([("lib/a.py", 6, 5, "TSC101")], 1, "")
+    write(tmp_path, other=DETACH)
+    ran = check("-", "other.py", "--stdin-filename=lib/a.py", stdin=ALIAS.encode())
+    assert (ran.places, ran.exit, ran.err) == ([("lib/a.py", 6, 5, "TSC101"), ("other.py", 5, 12, "TSC601")], 1, "")
     for option in ("--per-file-ignores=lib/*:TSC1", "--extend-exclude=a.py"):
-        assert run_tensorcopy(*named, option, cwd=tmp_path, stdin=ALIAS.encode()) == Ran(b"", "", 0)
+        assert check("-", "--stdin-filename=lib/a.py", option, stdin=ALIAS.encode()) == Ran(b"", "", 0)
 
 
 def test_a_failure_inside_is_told_of_its_file_only(check: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,6 +291,24 @@ def test_a_summary_is_for_terminals(tmp_path: Path) -> None:
         b"2 findings repaired in 2 files\n1 finding in 1 file; 1 fixable with `tensorcopy fix --unsafe-fixes`\n"
     )
     assert at_a_terminal("check", "--isolated", "a.py", cwd=tmp_path, stream="stderr") == b""
+
+
+def test_reports_for_machines_tell_where_a_comment_belongs(check: Run, tmp_path: Path) -> None:
+    write(tmp_path, a=DETACH.replace("x.clone().", "x.clone() \\\n        ."))
+    (found,) = json.loads(check("check", "a.py", "--output-format=json").out)
+    assert (found["code"], found["location"]["row"], found["noqa_row"]) == ("TSC601", 5, 6)
+    counted = check("check", "a.py", "--output-format=json", "--statistics")
+    assert json.loads(counted.out) == [found] and counted.err.startswith("1     TSC601 ")
+    for format in ("json", "sarif", "gitlab"):
+        assert json.loads(check("check", "--output-format", format, "--select=TSC1").out) is not None
+
+
+def test_colours_are_for_terminals(tmp_path: Path) -> None:
+    write(tmp_path, a=DETACH)
+    assert b"\x1b[" in at_a_terminal("check", "--isolated", cwd=tmp_path, stream="stdout")
+    assert b"\x1b[" not in at_a_terminal("check", "--isolated", cwd=tmp_path, stream="stdout", env={"NO_COLOR": "1"})
+    assert b"\x1b[" not in run_tensorcopy("check", "--isolated", cwd=tmp_path).out
+    assert b"\x1b[" in at_a_terminal("explain", "TSC601", cwd=tmp_path, stream="stdout")
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,8 @@ from flake8_tensorcopy import atomic
 from flake8_tensorcopy.config import Settings
 from flake8_tensorcopy.engine import Edit, Finding, Fix, Span
 from flake8_tensorcopy.files import Task
-from tests.conftest import ROOT, Ran, run_tensorcopy
-from tests.test_cli_check import ALIAS, DETACH, FINE, Run, check, write
-
-__all__ = ["check"]  # the fixture
+from tests.conftest import ROOT, Ran, Run, run_tensorcopy
+from tests.samples import ALIAS, DETACH, FINE, write
 
 FIXED_ALIAS = ALIAS.replace("old = a", "old = a.clone()")
 BOTH = DETACH + ALIAS.partition("\n")[2]
@@ -106,10 +104,10 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_standard_input_goes_to_standard_output_byte_for_byte(tmp_path: Path, name: str) -> None:
+def test_standard_input_goes_to_standard_output_byte_for_byte(check: Run, name: str) -> None:
     data = ODD[name]
     wanted = data.replace(b"x.clone().detach()", b"x.detach().clone()")
-    assert run_tensorcopy("fix", "-", cwd=tmp_path, stdin=data) == Ran(wanted, "", 0)
+    assert check("fix", "-", stdin=data) == Ran(wanted, "", 0)
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -119,17 +117,17 @@ def test_files_keep_their_bytes_but_for_the_repair(check: Run, tmp_path: Path, n
     assert (tmp_path / "a.py").read_bytes() == ODD[name].replace(b"x.clone().detach()", b"x.detach().clone()")
 
 
-def test_beside_repaired_standard_input_all_else_goes_to_standard_error(tmp_path: Path) -> None:
+def test_beside_repaired_standard_input_all_else_goes_to_standard_error(check: Run, tmp_path: Path) -> None:
     arguments = ("fix", "--output-format=concise", "--stdin-filename=a.py", "--statistics", "-")
     ran = run_tensorcopy(*arguments, cwd=tmp_path, stdin=BOTH.encode())
     assert (ran.out.decode(), ran.exit) == (FIXED_BOTH, 1)
     first, second = ran.err.splitlines()
     assert first.startswith("a.py:10:5: TSC101 ") and second.startswith("1     TSC101 ")
-    broken = run_tensorcopy(*arguments, cwd=tmp_path, stdin=b"import torch\r\n(")
+    broken = check(*arguments, stdin=b"import torch\r\n(")
     assert (broken.out, broken.exit) == (b"import torch\r\n(", 1) and "E999" in broken.err
-    left_out = run_tensorcopy(*arguments, "--extend-exclude=a.py", cwd=tmp_path, stdin=BOTH.encode())
+    left_out = check(*arguments, "--extend-exclude=a.py", stdin=BOTH.encode())
     assert left_out == Ran(BOTH.encode(), "", 0)
-    diff = run_tensorcopy("fix", "--diff", "-", cwd=tmp_path, stdin=DETACH.encode())
+    diff = check("fix", "--diff", "-", stdin=DETACH.encode())
     assert diff.lines[:2] == ["--- stdin", "+++ stdin"] and diff.exit == 1
 
 
@@ -248,14 +246,14 @@ def test_killed_at_any_time_each_file_is_the_old_or_the_new_one(tmp_path: Path, 
     assert {read(tmp_path)[f"{name}.py"] for name in names} == {FINE}
 
 
-def test_any_number_of_processes_gives_the_same(tmp_path: Path) -> None:
+def test_any_number_of_processes_gives_the_same(check: Run, tmp_path: Path) -> None:
     texts = {f"f{number}": text for number, text in enumerate([BOTH, DETACH, ALIAS, FINE, "(\n", BOTH, DETACH])}
     results = []
     for jobs in ("1", "2", "5", "auto"):
         write(tmp_path, **texts)
-        checked = run_tensorcopy("check", "-j", jobs, "--output-format=concise", cwd=tmp_path)
-        diff = run_tensorcopy("fix", "-j", jobs, "--diff", cwd=tmp_path)
-        fixed = run_tensorcopy("fix", "-j", jobs, "--output-format=concise", cwd=tmp_path)
+        checked = check("check", "-j", jobs, "--output-format=concise")
+        diff = check("fix", "-j", jobs, "--diff")
+        fixed = check("fix", "-j", jobs, "--output-format=concise")
         results.append((checked, diff, fixed, read(tmp_path)))
     assert results.count(results[0]) == len(results)
     assert len(results[0][0].places) == 8 and len(results[0][2].places) == 4

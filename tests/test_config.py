@@ -134,6 +134,7 @@ WRONG = {
     "a list of others": ("exclude = [1]", "`exclude` must be a list of strings, not [1]"),
     "unknown code": ('select = ["TSC1O1"]', "`select`: 'TSC1O1' matches no rule; did you mean 'TSC101'?"),
     "lower case": ('ignore = ["tsc101"]', "`ignore`: 'tsc101' matches no rule; did you mean 'TSC101'?"),
+    "a name": ('select = ["clone-then-detach"]', "matches no rule; the code of that rule is 'TSC601'"),
     "foreign code": ('ignore = ["W605"]', "`ignore`: 'W605' matches no rule"),
     "empty code": ('ignore = [""]', "`ignore`: '' matches no rule"),
     "no format": ('output-format = "jsno"', "`output-format` must be one of "),
@@ -208,7 +209,8 @@ def test_a_preview_code_without_preview_is_told() -> None:
     preview = [code for code, rule in rules().items() if rule.preview]
     stable = [code for code, rule in rules().items() if not rule.preview]
     assert load({"select": f"{preview[0]},{stable[0]},TSC"})[1] == (f"{preview[0]} has no effect without --preview",)
-    assert load({"extend-select": preview[1]})[1] == (f"{preview[1]} has no effect without --preview",)
+    both = ",".join(preview[:2])
+    assert load({"extend-select": both})[1] == (f"{preview[0]}, {preview[1]} have no effect without --preview",)
     assert load({"select": preview[0], "preview": True})[1] == ()
 
 

@@ -113,7 +113,7 @@ def test_the_command_reports_what_flake8_reports(folder: Path, more: tuple[str, 
     assert (found.exit, found.err) == (1, "")
 
 
-@pytest.mark.parametrize("name", ["bom", "crlf", "latin", "separators", "no_newline_noqa", "form_feed"])
+@pytest.mark.parametrize("name", ["bom", "latin", "no_newline_noqa"])
 def test_standard_input_is_read_as_flake8_reads_it(folder: Path, name: str) -> None:
     data = TEXTS[name]
     expected = run_flake8("--isolated", "--select=TSC", "--stdin-display-name=some.py", "-", cwd=folder, stdin=data)

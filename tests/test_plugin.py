@@ -304,7 +304,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return Analysis(regions, [(1, 2)], f"`{deep[0]}` is too deep" if deep else None)
 
     class Region:
-        def __init__(self, lines: list[str], units: list[tuple[int, int]]) -> None:
+        def __init__(self, lines: list[str], units: list[tuple[int, int]], tree: ast.Module) -> None:
             asked.append((lines, units))
 
     monkeypatch.setattr(lint_module, "analyse", analyse)
