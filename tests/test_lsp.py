@@ -143,17 +143,19 @@ async def test_the_page_of_a_rule_is_shown_over_its_finding(tmp_path: Path) -> N
 async def test_one_analysis_for_each_pause_while_typing(tmp_path: Path) -> None:
     async with editor(tmp_path) as one:
         uri = one.open("a.py", ALIAS)
-        await one.diagnostics(uri)
+        await one.analysed(uri, 1)
         assert one.analyses == 1
         for letter in "# old = a is the same tensor":
             one.change(uri, len(one.texts[uri]), len(one.texts[uri]), letter)
         assert await one.codes(uri) == ["TSC101"]
+        await one.analysed(uri, one.versions[uri])
         assert one.analyses == 2 and [told.version for told in one.published] == [1, one.versions[uri]]
         # The last change of a message counts, too.
         whole = types.TextDocumentContentChangeWholeDocument
         one.texts[uri] = DETACH
         one.send_change(uri, whole(ALIAS), whole(""), whole(DETACH))
         assert await one.codes(uri) == ["TSC601"]
+        await one.analysed(uri, one.versions[uri])
         assert one.analyses == 3
 
 
@@ -206,6 +208,7 @@ async def test_what_is_no_python_is_left_alone(tmp_path: Path) -> None:
         strange = [one.open(uri, DETACH) for uri in ("file://[x", "file:", "file:///%00.py", "made-up:😀")]
         for uri in (stub, unsaved, *strange):
             assert await one.codes(uri) == ["TSC601"]
+            await one.analysed(uri, 1)
         assert one.analyses == 2 + len(strange)
 
 
