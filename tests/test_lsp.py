@@ -309,7 +309,7 @@ async def test_an_action_is_for_the_text_as_it_is_now(tmp_path: Path) -> None:
         one.replace(uri, "return x", "return  x")
         automatic = types.CodeActionTriggerKind.Automatic
         asked = asyncio.create_task(one.actions(uri, trigger=automatic))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)  # it is asked before the text changes
         one.replace(uri, "return  x", "return x")
         assert await asked == []
         assert len(await one.actions(uri, trigger=automatic)) == 3

@@ -102,6 +102,21 @@ async def test_texts_that_came_and_went_meanwhile_are_not_looked_at(held: Held) 
 
 
 @driven
+async def test_texts_without_a_pause_are_not_looked_at(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSE", 3600)
+    held.open("one = 1\n")
+    held.let_go()
+    assert await held.known() == "one = 1\n"
+    for version in range(2, 9):
+        held.change(version, f"version = {version}\n")
+        await asyncio.sleep(0.01)
+    held.let_go()
+    assert await held.known() == "version = 8\n"
+    assert held.told == [1, 8] and held.texts == ["one = 1\n", "version = 8\n"]
+    held.server.end()
+
+
+@driven
 async def test_a_closed_text_is_not_told_of(held: Held) -> None:
     held.open("one = 1\n")
     await held.begun()
