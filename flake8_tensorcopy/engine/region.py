@@ -50,9 +50,12 @@ class Unit:
 class Region:
     """What rules decide on."""
 
-    def __init__(self, lines: Sequence[str], units: Sequence[tuple[int, int]], tree: ast.Module) -> None:
+    def __init__(
+        self, lines: Sequence[str], units: Sequence[tuple[int, int]], tree: ast.Module, *, repairs: bool = True
+    ) -> None:
         self.lines = lines
         self.tree = tree
+        self._repairs = repairs
         self._units = sorted(units)
         self._starts = [first for first, _ in self._units]
         self._parsed: dict[tuple[int, int], Unit] = {}
@@ -60,9 +63,9 @@ class Region:
     @cached_property
     def edit(self) -> Editor:
         """What the repairs of rules are made with."""
-        from flake8_tensorcopy.engine.edits import Editor
+        from flake8_tensorcopy.engine.edits import Editor, Idle
 
-        return Editor(self)
+        return Editor(self) if self._repairs else Idle(self)
 
     @property
     def parsed(self) -> int:

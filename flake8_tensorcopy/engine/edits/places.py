@@ -53,8 +53,11 @@ class Places:
     def _between(self, span: Span) -> str:
         return between(self._region, span)
 
+    def _node(self, site: ast.AST) -> cst.CSTNode | None:
+        return self._region.node(site)
+
     def _expression(self, site: Maybe) -> cst.BaseExpression | None:
-        node = self._region.node(site) if isinstance(site, ast.AST) else site
+        node = self._node(site) if isinstance(site, ast.AST) else site
         return node if isinstance(node, cst.BaseExpression) else None
 
     def _outer(self, node: cst.BaseExpression) -> Span:

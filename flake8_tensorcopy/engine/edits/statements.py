@@ -109,7 +109,7 @@ class Statements(Expressions, Names):
     def out_of_place(self, statement: ast.stmt | None) -> Edits | None:
         """A name is bound to a new value instead of being written: `x += y` becomes `x = x + y`, `x.add_(y)` becomes
         `x = x.add(y)`."""
-        node = None if statement is None else self._region.node(statement)
+        node = None if statement is None else self._node(statement)
         match statement, node:
             case ast.AugAssign(op=op, value=given), cst.AugAssign(
                 target=cst.Name(value=name), operator=sign, value=value
