@@ -46,16 +46,19 @@ class Baseline:
         return narrowed(file, lambda finding, fingerprint: not _lasting(finding) or fingerprint not in known)
 
     def updated(self, seen: Iterable[FileReport]) -> Baseline:
-        """The baseline after another look at some files; of the others, those that are gone are left out."""
-        files = {path: known for path, known in self.files.items() if os.path.exists(root() / path)}
+        """The baseline after another look at some files; of the others, those that are gone are left out.
+
+        Of a file that cannot be read or parsed, what was known stays.
+        """
+        base = root()
+        files = {path: known for path, known in self.files.items() if os.path.exists(base / path)}
         for file in seen:
-            pairs = zip(file.findings, fingerprints(file), strict=True)
-            known = [
+            if not all(_lasting(finding) for finding in file.findings):
+                continue
+            files[in_repository(file.path)] = [
                 Known(finding.code, evened(file, finding), fingerprint)
-                for finding, fingerprint in pairs
-                if _lasting(finding)
+                for finding, fingerprint in zip(file.findings, fingerprints(file), strict=True)
             ]
-            files[in_repository(file.path)] = known
         return Baseline({path: known for path, known in files.items() if known})
 
     def count(self) -> int:

@@ -64,6 +64,7 @@ class Changes:
         top = _git("rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").removesuffix("\n")
         self._main = _Repository(os.path.realpath(top), _fork(revision))
         self._repositories = {self._main.root: self._main}
+        self._holders: dict[Path, Path | None] = {}
 
     def of(self, path: str) -> Change | None:
         """What has changed of a file; None if nothing."""
@@ -75,7 +76,10 @@ class Changes:
             if os.path.exists(path):
                 return WHOLE if name in repository.untracked else None
             return None if name in repository.deleted else WHOLE
-        return WHOLE if _has_other_newlines(Path(path).read_bytes()) else change
+        try:
+            return WHOLE if _has_other_newlines(Path(path).read_bytes()) else change
+        except OSError:  # told where the file is linted
+            return WHOLE
 
     def of_text(self, path: str, data: bytes) -> Change | None:
         """The same of a text that is to be the content of a file."""
@@ -92,10 +96,19 @@ class Changes:
     def _place(self, path: str) -> tuple[_Repository | None, str]:
         """The repository that a file lies in, and its name there."""
         file = Path(os.path.realpath(path))
-        for folder in file.parents:
+        holder = self._holder(file.parent)
+        if holder is None:
+            return None, ""
+        return self._repository(holder), file.relative_to(holder).as_posix()
+
+    def _holder(self, folder: Path) -> Path | None:
+        """The nearest folder, from this one upwards, that is the root of a repository."""
+        if folder not in self._holders:
             if str(folder) == self._main.root or (folder / ".git").exists():
-                return self._repository(folder), file.relative_to(folder).as_posix()
-        return None, ""
+                self._holders[folder] = folder
+            else:
+                self._holders[folder] = None if folder == folder.parent else self._holder(folder.parent)
+        return self._holders[folder]
 
     def _repository(self, folder: Path) -> _Repository:
         root = str(folder)

@@ -80,7 +80,7 @@ def _run(options: Namespace, settings: Settings) -> int:
         _say(f"{_counted(known.count(), 'known finding')} in {settings.baseline}")
     found = sum(len(outcome.report.findings) for outcome in outcomes)
     outcomes = [replace(outcome, report=known.new(outcome.report)) for outcome in outcomes]
-    hidden = found - sum(len(outcome.report.findings) for outcome in outcomes)
+    hidden = 0 if options.update_baseline else found - sum(len(outcome.report.findings) for outcome in outcomes)
     if changes is not None:
         outcomes = [_changed(outcome, path, changes, stdin) for outcome, path in zip(outcomes, paths, strict=True)]
     _report(outcomes, options, settings, to_stderr=rewrites_stdin)

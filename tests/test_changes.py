@@ -153,6 +153,35 @@ def test_a_name_that_is_not_utf_8(check: Run, repo: Repository) -> None:
     assert Changes("HEAD").of(name) == Change([range(10, 11)])
 
 
+def test_modes_links_and_kinds_of_files(check: Run, repo: Repository) -> None:
+    repo.commit(**{"a.py": TWO, "b.py": DETACH, "empty.py": "", "lib/c.py": DETACH})
+    (repo.folder / "link.py").symlink_to("a.py")
+    (repo.folder / "folder").symlink_to("lib")
+    repo.commit()
+    (repo.folder / "b.py").chmod(0o755)
+    (repo.folder / "empty.py").unlink()
+    repo.write(**{"none.py": ""})
+    repo.git("add", "none.py")
+    assert check("--diff-base", "HEAD") == Ran(b"", "", 0)
+    repo.write(**{"a.py": TWO.replace("a += 1", "a += 2"), "lib/c.py": DETACH.replace("x", "y")})
+    assert places(check("--diff-base", "HEAD")) == [("a.py", 10), ("lib/c.py", 5), ("link.py", 10)]
+    assert places(check("--diff-base", "HEAD", "folder/c.py")) == [("folder/c.py", 5)]
+    (repo.folder / "link.py").unlink()
+    repo.write(**{"link.py": DETACH})
+    assert places(check("--diff-base", "HEAD", "link.py")) == [("link.py", 5)]
+
+
+def test_a_file_that_cannot_be_read_has_changed(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit(**{"a.py": TWO})
+    repo.write(**{"a.py": TWO + "# last\n"})
+
+    def failing(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    assert Changes("HEAD").of("a.py") == WHOLE  # and the linter says why
+
+
 def test_lines_that_look_like_a_patch(repo: Repository) -> None:
     text = "x = '''\n-- a/b.py\n++ b/b.py\n@@ -1 +1 @@\ndiff --git a/b b/b\n\\ No newline\n'''\n"
     repo.commit(**{"a.py": text, "b.py": "b = 1\n", "c.py": "1\n2"})
@@ -232,6 +261,7 @@ def test_submodules_and_files_that_lie_elsewhere(
     assert check("--diff-base", base) == Ran(b"", "", 0)
     repo.write(**{"sub/a.py": TWO.replace("a += 1", "a += 2"), "sub/new.py": DETACH})
     assert places(check("--diff-base", base)) == [("sub/a.py", 10), ("sub/new.py", 5)]
+    assert places(check("--diff-base", base, "sub/new.py", "b.py")) == [("sub/new.py", 5)]
     inside = Repository(repo.folder / "sub")
     inside.commit()
     repo.commit()
