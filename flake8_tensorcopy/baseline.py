@@ -39,11 +39,11 @@ class Baseline:
     files: Mapping[str, Sequence[Known]]
 
     def new(self, file: FileReport) -> FileReport:
-        """The file without its known findings.  That it cannot be read or parsed is never known."""
+        """The file without its known findings."""
         known = {one.fingerprint for one in self.files.get(in_repository(file.path), ())}
         if not known:
             return file
-        return narrowed(file, lambda finding, fingerprint: not _lasting(finding) or fingerprint not in known)
+        return narrowed(file, lambda finding, fingerprint: fingerprint not in known)
 
     def updated(self, seen: Iterable[FileReport]) -> Baseline:
         """The baseline after another look at some files; of the others, those that are gone are left out.

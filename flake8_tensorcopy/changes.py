@@ -230,9 +230,9 @@ def _git(*arguments: str, folder: str | None = None, own: bool = True, statuses:
     variables = {name: value for name, value in os.environ.items() if own or name not in _LOCAL}
     try:
         done = subprocess.run(
-            ["git", *arguments],
+            ["git", "-c", "diff.autoRefreshIndex=false", *arguments],  # nothing is written
             cwd=folder,
-            env=variables | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+            env=variables | {"LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,

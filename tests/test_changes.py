@@ -215,7 +215,7 @@ def test_what_git_holds_for_binary(check: Run, repo: Repository) -> None:
     assert places(check("--diff-base", "HEAD")) == [("a.py", 10)]
 
 
-def test_no_setting_of_git_changes_what_is_found(check: Run, repo: Repository) -> None:
+def test_no_setting_of_git_changes_what_is_found(check: Run, repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     (repo.folder / "gitconfig").write_text(
         "[diff]\n\tnoprefix = true\n\tmnemonicPrefix = true\n\tinterHunkContext = 9\n\trelative = true\n"
         "\trenames = false\n"
@@ -225,6 +225,8 @@ def test_no_setting_of_git_changes_what_is_found(check: Run, repo: Repository) -
     repo.git("mv", "b.py", "c.py")
     repo.write(**{"lib/ä.py": TWO.replace("import torch", "import torch as torch").replace("a += 1", "a += 2")})
     assert places(check("--diff-base", "HEAD")) == [("lib/ä.py", 10)]
+    monkeypatch.chdir(repo.folder / "lib")
+    assert places(check("--diff-base", "HEAD", "..")) == [("ä.py", 10)]
 
 
 def test_another_folder_of_the_repository(check: Run, repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,6 +311,16 @@ def test_standard_input_is_compared_with_the_file_of_its_name(check: Run, repo: 
     assert found("lib/c.py", changed) == [("lib/c.py", 5), ("lib/c.py", 10)]
 
 
+def test_standard_input_is_as_git_writes_files(check: Run, repo: Repository) -> None:
+    for way, change in (("clean", "s/shown/stored/"), ("smudge", "s/stored/shown/")):
+        repo.git("config", f"filter.swap.{way}", f"sed -e {change}")
+    text = DETACH.replace("x", "shown")
+    repo.commit(**{".gitattributes": "*.py filter=swap\n", "a.py": text})
+    assert "stored" in repo.git("show", "HEAD:a.py")
+    assert places(check("--diff-base=HEAD", "-", "--stdin-filename=a.py", stdin=text.encode())) == []
+    assert places(check("--diff-base=HEAD")) == []
+
+
 # What cannot be told.
 
 
@@ -365,13 +377,18 @@ def test_a_repository_without_a_commit_and_one_without_files(check: Run, repo: R
 # With the rest of the command.
 
 
-def test_in_a_hook_of_git(check: Run, repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_hook_of_git(
+    check: Run, repo: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    inner = Repository(tmp_path_factory.mktemp("inner"))
+    inner.commit(**{"b.py": TWO})
+    repo.git("submodule", "add", "-q", str(inner.folder), "sub")
     repo.commit(**{"a.py": TWO})
-    repo.write(**{"a.py": TWO.replace("a += 1", "a += 2")})
+    repo.write(**{"a.py": TWO.replace("a += 1", "a += 2"), "sub/b.py": TWO.replace("a += 1", "a += 3")})
     monkeypatch.setenv("GIT_DIR", ".git")
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
     monkeypatch.setenv("GIT_PREFIX", "")
-    assert places(check("--diff-base", "HEAD")) == [("a.py", 10)]
+    assert places(check("--diff-base", "HEAD")) == [("a.py", 10), ("sub/b.py", 10)]
     stdin = DETACH.encode()
     assert places(check("--diff-base=HEAD", "-", "--stdin-filename=a.py", stdin=stdin)) == []
 
@@ -398,9 +415,9 @@ def test_options_that_contradict_each_other(check: Run, repo: Repository) -> Non
 
 
 def test_git_changes_nothing(check: Run, repo: Repository) -> None:
-    repo.commit(**{"a.py": TWO})
+    repo.commit(**{"a.py": TWO, "b.py": TWO})
     repo.write(**{"a.py": TWO.replace("a += 1", "a += 2")})
-    os.utime(repo.folder / "a.py", (1, 1))
+    os.utime(repo.folder / "b.py", (1, 1))  # what git notes in its index, if it may
     before = {path: path.read_bytes() for path in (repo.folder / ".git").rglob("*") if path.is_file()}
     check("--diff-base=HEAD")
     check("--diff-base=HEAD", "-", "--stdin-filename=a.py", stdin=DETACH.encode())
