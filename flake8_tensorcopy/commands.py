@@ -78,16 +78,20 @@ def _run(options: Namespace, settings: Settings) -> int:
         known = known.updated(outcome.report for outcome in outcomes)
         known.write(settings.baseline)
         _say(f"{_counted(known.count(), 'known finding')} in {settings.baseline}")
-    found = sum(len(outcome.report.findings) for outcome in outcomes)
+    found = _count(outcomes)
     outcomes = [replace(outcome, report=known.new(outcome.report)) for outcome in outcomes]
-    hidden = 0 if options.update_baseline else found - sum(len(outcome.report.findings) for outcome in outcomes)
+    hidden = 0 if options.update_baseline else found - _count(outcomes)
     if changes is not None:
         outcomes = [_changed(outcome, path, changes, stdin) for outcome, path in zip(outcomes, paths, strict=True)]
     _report(outcomes, options, settings, to_stderr=rewrites_stdin)
     if sys.stderr.isatty():
         for line in _summary(outcomes, settings, hidden):
             _say(line)
-    return FOUND if any(outcome.report.findings for outcome in outcomes) else CLEAN
+    return FOUND if _count(outcomes) else CLEAN
+
+
+def _count(outcomes: Sequence[Outcome]) -> int:
+    return sum(len(outcome.report.findings) for outcome in outcomes)
 
 
 def _baseline(options: Namespace, settings: Settings) -> Baseline:
