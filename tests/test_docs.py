@@ -14,6 +14,7 @@ import pytest
 from flake8.options.manager import OptionManager
 
 from flake8_tensorcopy.config import Options
+from flake8_tensorcopy.configfiles import load
 from flake8_tensorcopy.engine.model import Rule
 from flake8_tensorcopy.lint import lint
 from flake8_tensorcopy.plugin import Plugin
@@ -114,11 +115,37 @@ def _version() -> str:
 # The README.
 
 
-def test_the_first_example_is_what_flake8_says(tmp_path: Path) -> None:
-    code, shown = README.split("```python\n", 1)[1].split("```", 1)[0], README.split("```text\n", 1)[1].split("```")[0]
-    (tmp_path / shown.split(":")[0]).write_text(code)
-    run = run_flake8("--isolated", "--select=TSC", shown.split(":")[0], cwd=tmp_path)
-    assert run.out == shown
+def test_the_first_example_is_what_the_command_says_and_repairs(tmp_path: Path) -> None:
+    code, shown, diff = (README.split(f"```{kind}\n", 1)[1].split("```", 1)[0] for kind in ("python", "text", "diff"))
+    name, *arguments = shlex.split(README.split("```sh\n", 1)[1].split("```", 1)[0])
+    assert name == "tensorcopy"
+    (tmp_path / arguments[-1]).write_text(code)
+
+    def command(*arguments: str) -> str:
+        line = [sys.executable, "-m", "flake8_tensorcopy.cli", *arguments, "--isolated"]
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+
+    assert command(*arguments) == shown
+    assert "`tensorcopy fix fit.py`" in README
+    assert command("fix", "--diff", arguments[-1]) == diff
+
+
+def test_the_readme_lists_the_commands_and_settings_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    from flake8_tensorcopy import cli
+
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    commands = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    assert re.findall(r"^\| `tensorcopy (\w+)", section("Use it"), re.MULTILINE) == commands
+    rows = [line.split("|")[1] for line in section("Options").splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`([a-z][a-z-]+)`", row)} == set(cli.SETTINGS)
+
+
+def test_the_settings_shown_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyproject.toml").write_text(block("Options", "toml"))
+    monkeypatch.chdir(tmp_path)
+    settings, notes = load({})
+    assert (settings.options.preview, settings.extend_ignore, notes) == (True, ("TSC6",), ())
 
 
 def test_the_example_output_is_what_the_command_prints() -> None:

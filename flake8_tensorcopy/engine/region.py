@@ -116,6 +116,12 @@ class Region:
                 return Span(*place)
         raise KeyError(node)
 
+    def is_statement(self, span: Span) -> bool:
+        """Whether a statement without a suite stands in just this span."""
+        unit = self._unit(span.line)
+        place = (span.line, span.column, span.end_line, span.end_column)
+        return unit is not None and any(isinstance(node, cst.BaseSmallStatement) for node in unit.nodes.get(place, ()))
+
     def step(self, site: ast.AST, text: str) -> Step:
         return Step(self.span(site), text)
 
