@@ -114,6 +114,7 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
     _add_fix(commands.add_parser("fix", help="repair what the rules find", description=_fix.__doc__))
     _add_explain(commands.add_parser("explain", help="print the page of a rule", description=_explain.__doc__))
     _add_rules(commands.add_parser("rules", help="list the rules", description=_rules.__doc__))
+    _add_server(commands.add_parser("server", help="serve an editor", description=_server.__doc__))
     _add_verify(commands.add_parser("verify", help="run every claim in torch", description=_verify.__doc__))
     return parser, dict(commands.choices)
 
@@ -267,6 +268,27 @@ def _described(rule: Rule) -> dict[str, Any]:
         "preview": rule.preview,
         "fix": rule.fix,
     }
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stdio", action="store_true", help="talk over standard input and output, as it always does")
+    parser.set_defaults(run=_server)
+
+
+def _server(options: argparse.Namespace) -> int:
+    """Serves an editor by the language server protocol, over standard input and output.
+
+    Exit status: 0 if the editor asked for a shutdown, 1 if it left without, 2 if nothing can be done.
+    """
+    try:
+        from flake8_tensorcopy.lsp.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("lsprotocol", "pygls"):
+            raise
+        missing = "it needs pygls 2 or newer, which `pip install 'flake8-tensorcopy[lsp]'` installs"
+        print(f"tensorcopy server: {missing}", file=sys.stderr)
+        return 2
+    return serve()
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:

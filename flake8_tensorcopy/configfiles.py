@@ -37,12 +37,13 @@ class _Place:
 
 
 def load(
-    given: Mapping[str, Any], *, config: str | None = None, isolated: bool = False
+    given: Mapping[str, Any], *, config: str | None = None, isolated: bool = False, called: str = "--{}"
 ) -> tuple[Settings, tuple[str, ...]]:
     """The settings of a run, and what the user should be told about them, a sentence for each.
 
     `given` are those of the command line, by their names in [tool.tensorcopy]; None for one that is not there.  With
     `config`, a TOML file or one that flake8 could read, no other file is looked for; with `isolated` none at all.
+    `called` makes of those names the ones that the user knows.
 
     Raises ConfigError.
     """
@@ -57,7 +58,9 @@ def load(
         if config is None:
             project = _of_project()
     line = {
-        key: _KINDS[key](value, _Place(f"--{key}", os.getcwd())) for key, value in given.items() if value is not None
+        key: _KINDS[key](value, _Place(called.format(key), os.getcwd()))
+        for key, value in given.items()
+        if value is not None
     }
     values = {"exclude": defaults.EXCLUDE, "output-format": FORMATS[0]} | flake8 | project | line
     options = Options(values.pop("preview", False), values.pop("train-calls", frozenset()))

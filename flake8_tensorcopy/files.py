@@ -90,21 +90,39 @@ class Task:
         wanted = _selection(self.settings).wants(code, name)
         return Outcome(FileReport(name, (), (finding,) if wanted else ()))
 
-    def _of(self, name: str, data: bytes) -> Outcome:
-        comments = self._comments(name, decoded(data))
+    def look(self, name: str, lines: Sequence[str]) -> FileReport:
+        """What the user wants to see of what is found in the lines of a file."""
+        comments = self._comments(name, lines)
         if comments.silence_all():
-            return Outcome(FileReport(name, (), ()), data=data)
-        found = self._choose(name, comments, self._find(comments.lines))
-        outcome = Outcome(_report(name, comments, found), data=data)
-        if self.mode == "check" or not any(self._wanted(finding) for finding in found):
+            return FileReport(name, (), ())
+        return _report(name, comments, self._choose(name, comments, self._find(comments.lines)))
+
+    def repaired(self, name: str, data: bytes, only: Finding | None = None) -> Repaired:
+        """What becomes of a content by the repairs that the user wants, or by that of one finding, safe or not.
+
+        Raises Unfixable.
+        """
+        alone = [] if only is None else [only]  # once: other findings may take its place
+
+        def choose(findings: Sequence[Finding], tree: ast.Module, lines: Sequence[str]) -> Sequence[Finding]:
+            if only is not None:
+                return [alone.pop()] if alone else []
+            return self._choose(name, self._comments(name, lines), findings)
+
+        return repair(
+            data,
+            lambda tree, lines: lint(tree, lines, self.settings.options),
+            choose,
+            unsafe=self.settings.unsafe_fixes or only is not None,
+        )
+
+    def _of(self, name: str, data: bytes) -> Outcome:
+        report = self.look(name, decoded(data))
+        outcome = Outcome(report, data=data)
+        if self.mode == "check" or not any(self._wanted(finding) for finding in report.findings):
             return outcome
         try:
-            repaired = repair(
-                data,
-                lambda tree, lines: lint(tree, lines, self.settings.options),
-                lambda findings, tree, lines: self._choose(name, self._comments(name, lines), findings),
-                unsafe=self.settings.unsafe_fixes,
-            )
+            repaired = self.repaired(name, data)
         except Unfixable as error:
             return replace(outcome, notes=(f"{name}: not repaired: {error}",))
         source = repaired.source

@@ -16,6 +16,7 @@ from flake8.options.manager import OptionManager
 from flake8_tensorcopy.config import Options
 from flake8_tensorcopy.configfiles import load
 from flake8_tensorcopy.engine.model import Rule
+from flake8_tensorcopy.fixes import repair
 from flake8_tensorcopy.lint import lint
 from flake8_tensorcopy.plugin import Plugin
 from flake8_tensorcopy.registry import rules, shipped
@@ -70,6 +71,19 @@ def test_a_pages_example_is_reported_and_its_remedy_is_not(rule: Rule) -> None:
     sections = page(rule)
     assert codes(code_of(sections["Example"]), rule.preview) == {rule.code}
     assert codes(code_of(sections["Write instead"]), rule.preview) == set()
+
+
+@pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.fix != "none"], ids=lambda rule: rule.code)
+def test_a_pages_example_is_repaired(rule: Rule) -> None:
+    example, options = code_of(page(rule)["Example"]), Options(preview=rule.preview)
+    made = repair(
+        example.encode(),
+        lambda tree, lines: lint(tree, lines, options),
+        lambda found, tree, lines: found,
+        unsafe=True,
+    )
+    assert {finding.code for finding in made.fixed} == {rule.code}
+    assert (made.left, made.refused) == ((), ())
 
 
 @EVERY_RULE
