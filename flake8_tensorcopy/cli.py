@@ -120,7 +120,11 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    _add_settings(parser)
+    findings = _add_settings(parser)
+    findings.add_argument("--update-baseline", action="store_true", help="write what is found now to the baseline")
+    findings.add_argument(
+        "--diff-base", metavar="REVISION", help="report what concerns lines that changed since HEAD left this commit"
+    )
     parser.add_argument("--diff", action="store_true", help="show what `tensorcopy fix` would change, change nothing")
     parser.set_defaults(run=_check, several="paths")
 
@@ -128,11 +132,11 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 def _add_fix(parser: argparse.ArgumentParser) -> None:
     _add_settings(parser)
     parser.add_argument("--diff", action="store_true", help="show what would be changed, change nothing")
-    parser.set_defaults(run=_fix, several="paths")
+    parser.set_defaults(run=_fix, several="paths", update_baseline=False, diff_base=None)
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
-    """What `check` and `fix` have in common."""
+def _add_settings(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """What `check` and `fix` have in common; returns the group of options for findings that are not new."""
     from flake8_tensorcopy.report import FORMATS
 
     add, flag = parser.add_argument, argparse.BooleanOptionalAction
@@ -156,6 +160,8 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--stdin-filename", default="stdin", metavar="NAME", help="what standard input is called (default: stdin)"
     )
+    known = parser.add_argument_group("findings that are not new")
+    known.add_argument("--baseline", metavar="FILE", help="do not report the findings in this file; '' for no file")
     configuration = parser.add_argument_group("configuration").add_mutually_exclusive_group()
     configuration.add_argument("--config", metavar="FILE", help="read this pyproject.toml or setup.cfg and no other")
     configuration.add_argument("--isolated", action="store_true", help="read no configuration")
@@ -167,12 +173,14 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--color", choices=COLORS, default="auto", help="(default: auto)")
     output.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     output.add_argument("-j", "--jobs", metavar="N", help="how many processes, or auto (the default)")
+    return known
 
 
 # Settings of [tool.tensorcopy] that are options, too, under the same name.
 SETTINGS = (
     "select", "ignore", "extend-select", "extend-ignore", "per-file-ignores", "preview", "train-calls", "disable-noqa",
     "exclude", "extend-exclude", "force-exclude", "filename", "unsafe-fixes", "output-format", "statistics", "jobs",
+    "baseline",
 )  # fmt: skip
 
 

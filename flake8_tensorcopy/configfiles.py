@@ -19,7 +19,7 @@ from flake8.options.manager import OptionManager
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options, Settings, names
 from flake8_tensorcopy.report import FORMATS
-from flake8_tensorcopy.selection import PREFIX, UNREADABLE, Selection
+from flake8_tensorcopy.selection import PREFIX, UNREADABLE, Selection, shown
 
 TABLE = "[tool.tensorcopy]"
 
@@ -241,7 +241,15 @@ def _jobs(value: Any, place: _Place) -> int:
     return int(text)
 
 
+def _path(value: Any, place: _Place) -> str:
+    """A file, from the folder of the file that names it on."""
+    if not isinstance(value, str):
+        raise ConfigError(f"{place.name} must be the name of a file, not {value!r}")
+    return shown(os.path.normpath(os.path.join(place.folder, value))) if value else ""
+
+
 _KINDS: dict[str, Callable[[Any, _Place], Any]] = {
+    "baseline": _path,
     "disable-noqa": _flag,
     "exclude": _patterns,
     "extend-exclude": _patterns,

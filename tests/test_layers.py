@@ -59,9 +59,13 @@ def part_of(path: Path) -> str:
 OWN: dict[str, tuple[str, ...]] = {
     "__init__": (),
     "atomic": (),
+    "baseline": ("atomic", "engine", "report", "selection"),
+    "changes": ("engine", "selection"),
     "cli": ("commands", "config", "engine", "explain", "lsp", "registry", "report", "terminal", "verify"),
     "commands": (
         "atomic",
+        "baseline",
+        "changes",
         "config",
         "configfiles",
         "engine",

@@ -18,13 +18,14 @@ class FileReport:
     `path` is the one to show, relative to the current folder where the file lies below it; `lines` are those that
     flake8 hands to plugins: decoded, without a byte order mark, newlines as line feeds; `findings` are in the order of
     showing.  `noqa_rows` maps the line of a finding to the one where a noqa comment for it belongs, where that is
-    another.
+    another.  `fingerprints` are those of the findings where others of the file, which count for them, are not shown.
     """
 
     path: str
     lines: Sequence[str]
     findings: Sequence[Finding]
     noqa_rows: Mapping[int, int] = field(default_factory=dict)
+    fingerprints: Sequence[str] | None = None
 
     def text(self, line: int) -> str:
         """A line without its newline; empty where the file has no such line."""
