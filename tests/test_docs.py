@@ -120,6 +120,12 @@ def test_the_changelog_names_every_rule() -> None:
     assert f"## {_version()}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+def test_the_changelog_counts_the_rules() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    on = [rule for rule in rules().values() if not rule.preview]
+    assert f"with {len(rules())} rules, {len(on)} of them on by default" in text
+
+
 def _version() -> str:
     found = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert found
