@@ -83,6 +83,7 @@ def test_a_step_after_the_loop_and_lines_left_out() -> None:
         12 |     model.load_state_dict(best)
            |                           ---- `best` is read
            |
+           = fix (safe): Copy the state deeply
            = explain: tensorcopy explain TSC112
     """)
 
