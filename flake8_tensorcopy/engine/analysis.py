@@ -229,10 +229,18 @@ class Analysis:
     problem: str | None = None
 
 
-def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str] = frozenset()) -> Analysis:
-    """Run every function that may hold a fact of the kinds; functions nested too deeply are named, not run."""
+def analyse(
+    tree: ast.Module,
+    kinds: frozenset[str],
+    train_calls: frozenset[str] = frozenset(),
+    shown: frozenset[tuple[int, int]] = frozenset(),
+) -> Analysis:
+    """Run every function that may hold a fact of the kinds; functions nested too deeply are named, not run.
+
+    `shown` are the places of statements of the module whose value is displayed.
+    """
     found = survey(tree)
-    module = Module(found, train_calls)
+    module = Module(found, train_calls, shown)
     wanted = [need for kind in kinds for need in _TRIGGERS.get(kind, (0,))]
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)

@@ -18,6 +18,7 @@ from libcst.metadata.wrapper import MetadataWrapper
 
 from flake8_tensorcopy.engine.columns import from_utf8
 from flake8_tensorcopy.engine.model import Span, Step
+from flake8_tensorcopy.engine.notebook import Cells, Line
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.edits import Editor
@@ -50,8 +51,11 @@ class Unit:
 class Region:
     """What rules decide on."""
 
-    def __init__(self, lines: Sequence[str], units: Sequence[tuple[int, int]], tree: ast.Module) -> None:
+    def __init__(
+        self, lines: Sequence[str], units: Sequence[tuple[int, int]], tree: ast.Module, cells: Cells | None = None
+    ) -> None:
         self.lines = lines
+        self.cells = cells or Cells()
         self.tree = tree
         self._units = sorted(units)
         self._starts = [first for first, _ in self._units]
@@ -81,9 +85,9 @@ class Region:
             from_utf8(self.lines[end_line - 1], end_column),
         )
 
-    def line(self, node: ast.AST) -> int:
-        """The line of a node of the ast."""
-        return getattr(node, "lineno", 1)
+    def line(self, node: ast.AST) -> Line:
+        """The line of a node of the ast: a number, which a message shows as readers find it."""
+        return Line(getattr(node, "lineno", 1), self.cells)
 
     def node(self, site: ast.AST) -> cst.CSTNode | None:
         """The LibCST node of a site, or None where LibCST cuts the code otherwise than ast."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from flake8_tensorcopy.engine import Rule
 from flake8_tensorcopy.report import ci, objects, sarif, text
 from flake8_tensorcopy.report.fingerprints import fingerprints
-from flake8_tensorcopy.report.model import FileReport, Report
+from flake8_tensorcopy.report.model import FileReport, Report, Written
 
-__all__ = ["FORMATS", "FileReport", "fingerprints", "render"]
+__all__ = ["FORMATS", "FileReport", "Written", "fingerprints", "render"]
 
 _PLAIN: dict[str, Callable[[Report], str]] = {
     "concise": text.concise,
