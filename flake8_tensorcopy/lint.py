@@ -22,10 +22,9 @@ def lint(tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells 
     if not any("torch" in line for line in lines):
         return []
     rules = [rule for rule in registry.rules().values() if options.preview or not rule.preview]
-    cells = cells or percent_cells(tree, lines)
     kinds = frozenset(kind for rule in rules for kind in rule.kinds)
-    analysis = analyse(tree, kinds, options.train_calls, cells.shown)
-    found = list(_decide(analysis, tree, lines, rules, cells)) if analysis.regions else []
+    analysis = analyse(tree, kinds, options.train_calls, (cells or percent_cells(tree, lines)).shown)
+    found = list(_decide(analysis, tree, lines, rules)) if analysis.regions else []
     if analysis.problem is not None:
         found.append(not_analysed(analysis.problem))
     first: dict[tuple[Span, str], Finding] = {}
@@ -35,16 +34,14 @@ def lint(tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells 
     return list(first.values())
 
 
-def _decide(
-    analysis: Analysis, tree: ast.Module, lines: Sequence[str], rules: Collection[Rule], cells: Cells
-) -> Iterator[Finding]:
+def _decide(analysis: Analysis, tree: ast.Module, lines: Sequence[str], rules: Collection[Rule]) -> Iterator[Finding]:
     """What the rules make of the facts; a TSC000 for each part of the file that is beyond LibCST."""
     # Importing LibCST costs more than linting most files: only where there is something to decide.
     from libcst import ParserSyntaxError
 
     from flake8_tensorcopy.engine.region import Region
 
-    region = Region(lines, analysis.units, tree, cells)
+    region = Region(lines, analysis.units, tree)
     for part in analysis.regions:
         try:
             for rule in rules:

@@ -17,7 +17,8 @@ _REPEATED = frozenset({"memit", "prun", "timeit"})  # what a statement of their 
 _AUTOMAGIC = re.compile(
     r"(?:cat|cd|conda|cp|env|ll|ls|mamba|man|matplotlib|mkdir|mv|pip|pwd|reset|rm|rmdir|run|uv|who|whos)(?=\s|$)"
 )
-_ASSIGNED = re.compile(r"(?P<target>[^=#\n]*[^=#\n!<>:+*/%&|^@-])=[ \t]*(?P<sign>[!%])(?P<magic>\w*)[ \t]*")
+_TARGET = r"\*?[^\W\d][\w.]*(?:\[[^\]\n]*\])?[ \t]*"
+_ASSIGNED = re.compile(rf"[ \t]*{_TARGET}(?:,[ \t]*(?:{_TARGET})?)*=[ \t]*(?P<sign>[!%])(?P<magic>\w*)[ \t]*")
 _HELP = re.compile(r"%{0,2}[^\W\d][\w.*\[\]]*[ \t]*\?{1,2}[ \t]*$|\?{1,2}[ \t]*%{0,2}[\w.*]+[ \t]*$")
 # The magics that time a statement, with their options: at least as long as the `pass;` that is put there.
 _TIMED = re.compile(
@@ -53,8 +54,8 @@ def plain(text: str) -> Iterator[Plain]:
         elif line.strip() and not line.startswith("#"):
             break
     text = "".join(lines)
-    found = _Replaced(text, timed=True).plain(repeated)
-    yield found
+    yield Plain(tuple(lines), repeated=repeated)
+    yield _Replaced(text, timed=True).plain(repeated)
     yield _Replaced(text, timed=False, automagic=True).plain(repeated)
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from flake8_tensorcopy.engine import Cells, Edit
-from flake8_tensorcopy.engine.notebook import displayed
+from flake8_tensorcopy.engine.notebook import Line, displayed, number_lines
 from flake8_tensorcopy.fixes import Unfixable
 from flake8_tensorcopy.magics import Plain, plain
 
@@ -126,7 +126,7 @@ class Notebook:
     @cached_property
     def written(self) -> list[str]:
         """The lines of the program as they are in the notebook."""
-        return [line for cell in self.cells_of_code for line in cell.written]
+        return [line for cell in self.cells_of_code if cell.lines for line in cell.written]
 
     @cached_property
     def cells(self) -> Cells:
@@ -148,9 +148,9 @@ class Notebook:
             if cell.tree is not None:
                 body += cell.tree.body
             else:
-                line = min(cell.first, len(self.lines))
+                line = Line(max(min(cell.first, len(self.lines)), 1), 1, cell.number)
                 names = dict.fromkeys(name for name in re.findall(r"[^\W\d]\w*", cell.text) if name in bound)
-                body += [_forgotten(name, line) for name in names if line]
+                body += [_forgotten(name, line) for name in names]
         return ast.Module(body, [])
 
     def spliced(self, edits: Iterable[Edit]) -> Notebook:
@@ -323,7 +323,7 @@ def _parsed(cell: Cell) -> Cell:
         try:
             tree = ast.parse("".join(way.lines))
         except (SyntaxError, ValueError, MemoryError, RecursionError) as failure:
-            error = error or failure
+            error = failure  # of the last way, which is the most lenient one
         else:
             return _placed(cell, way, tree)
     # An import goes below comments.  No two lines are the same: flake8 tells by that where a line is continued.
@@ -336,8 +336,7 @@ def _placed(cell: Cell, way: Plain, tree: ast.Module) -> Cell:
     loose = [node for node in tree.body if isinstance(node, ast.Expr) and (way.repeated or node.lineno in way.timed)]
     shown = {(node.lineno, node.col_offset) for node in loose} | set(displayed(tree.body, way.lines))
     move = cell.first - 1
-    if move:
-        ast.increment_lineno(tree, move)
+    number_lines(tree, cell.first, cell.number)
     places = frozenset((line + move, column) for line, column in shown)
     # A cell without statements is a comment as a whole: an import goes below it.
     lines = (*way.lines, "\n" if tree.body else "#\n")
@@ -354,7 +353,7 @@ def _bindings(tree: ast.Module) -> Iterator[ast.Name]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
-def _forgotten(name: str, line: int) -> ast.stmt:
+def _forgotten(name: str, line: Line) -> ast.stmt:
     """`name = get_ipython(name)`: it is read, and nothing is known of it afterwards."""
     place = {"lineno": line, "end_lineno": line, "col_offset": 0, "end_col_offset": 0}
     given = ast.Name(name, ast.Load(), **place)

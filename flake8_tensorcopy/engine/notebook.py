@@ -31,7 +31,7 @@ class Cells:
     def name(self, line: int) -> str:
         """What follows "line" where it is told to a reader: `12`, or `3 of cell 2`."""
         cell, row = self.place(line)
-        return str(row) if cell is None else f"{row} of cell {cell}"
+        return _named(row, cell)
 
     def address(self, line: int) -> str:
         """A line as it follows the name of a file: `12`, or `cell 2:3`."""
@@ -40,17 +40,37 @@ class Cells:
 
 
 class Line(int):
-    """The number of a line in the program; as text, how a reader finds it."""
+    """The number of a line in a notebook's program, as nodes of its tree have it; as text, how a reader finds it.
+
+    So whatever names the line of a node in a message names the cell, too.
+    """
 
     name: str
 
-    def __new__(cls, number: int, cells: Cells) -> Line:
+    def __new__(cls, number: int, row: int, cell: int) -> Line:
         made = super().__new__(cls, number)
-        made.name = cells.name(number)
+        made.name = _named(row, cell)
         return made
 
     def __str__(self) -> str:
         return self.name
+
+
+def _named(row: int, cell: int | None) -> str:
+    return str(row) if cell is None else f"{row} of cell {cell}"
+
+
+def number_lines(tree: ast.Module, first: int, cell: int) -> None:
+    """Gives the nodes of a cell's tree, whose lines count from 1, their lines in the program that begins at `first`."""
+    lines: dict[int, Line] = {}
+    for node in ast.walk(tree):
+        if (row := getattr(node, "lineno", None)) is not None:
+            line = lines.get(row)
+            if line is None:
+                line = lines[row] = Line(row + first - 1, row, cell)
+            node.lineno = line  # type: ignore[attr-defined]
+            if node.end_lineno is not None:  # type: ignore[attr-defined]
+                node.end_lineno += first - 1  # type: ignore[attr-defined]
 
 
 def displayed(body: Sequence[ast.stmt], lines: Sequence[str]) -> Iterable[tuple[int, int]]:

@@ -18,7 +18,6 @@ from libcst.metadata.wrapper import MetadataWrapper
 
 from flake8_tensorcopy.engine.columns import from_utf8
 from flake8_tensorcopy.engine.model import Span, Step
-from flake8_tensorcopy.engine.notebook import Cells, Line
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.edits import Editor
@@ -51,11 +50,8 @@ class Unit:
 class Region:
     """What rules decide on."""
 
-    def __init__(
-        self, lines: Sequence[str], units: Sequence[tuple[int, int]], tree: ast.Module, cells: Cells | None = None
-    ) -> None:
+    def __init__(self, lines: Sequence[str], units: Sequence[tuple[int, int]], tree: ast.Module) -> None:
         self.lines = lines
-        self.cells = cells or Cells()
         self.tree = tree
         self._units = sorted(units)
         self._starts = [first for first, _ in self._units]
@@ -79,15 +75,15 @@ class Region:
         end_line = node.end_lineno or node.lineno
         end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
         return Span(
-            node.lineno,
+            int(node.lineno),
             from_utf8(self.lines[node.lineno - 1], node.col_offset),
             end_line,
             from_utf8(self.lines[end_line - 1], end_column),
         )
 
-    def line(self, node: ast.AST) -> Line:
-        """The line of a node of the ast: a number, which a message shows as readers find it."""
-        return Line(getattr(node, "lineno", 1), self.cells)
+    def line(self, node: ast.AST) -> int:
+        """The line of a node of the ast: a number, which in a notebook is shown with its cell (`notebook.Line`)."""
+        return getattr(node, "lineno", 1)
 
     def node(self, site: ast.AST) -> cst.CSTNode | None:
         """The LibCST node of a site, or None where LibCST cuts the code otherwise than ast."""
