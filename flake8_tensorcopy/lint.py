@@ -23,7 +23,7 @@ def lint(tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells 
         return []
     rules = [rule for rule in registry.rules().values() if options.preview or not rule.preview]
     kinds = frozenset(kind for rule in rules for kind in rule.kinds)
-    analysis = analyse(tree, kinds, options.train_calls, (cells or percent_cells(tree, lines)).shown)
+    analysis = analyse(tree, kinds, options.train_calls, cells or percent_cells(tree, lines))
     found = list(_decide(analysis, tree, lines, rules)) if analysis.regions else []
     if analysis.problem is not None:
         found.append(not_analysed(analysis.problem))

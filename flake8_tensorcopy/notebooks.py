@@ -11,6 +11,7 @@ import codecs
 import json
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -82,6 +83,12 @@ class Cell:
         ]
 
     @property
+    def defines(self) -> frozenset[str]:
+        """The functions and classes that it defines."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        return frozenset(node.name for node in self.tree.body if isinstance(node, kinds)) if self.tree else frozenset()
+
+    @property
     def end(self) -> int:
         """Where the last string ends in the file."""
         return self.pieces[-1].end - 1 if self.pieces else 0
@@ -132,12 +139,14 @@ class Notebook:
     def cells(self) -> Cells:
         inside = [cell for cell in self.cells_of_code if cell.lines]
         shown = frozenset(place for cell in inside for place in cell.shown)
-        return Cells(tuple(cell.number for cell in inside), tuple(cell.first for cell in inside), shown)
+        defined = Counter(name for cell in inside for name in cell.defines)
+        redefined = frozenset(name for name, count in defined.items() if count > 1)
+        return Cells(tuple(cell.number for cell in inside), tuple(cell.first for cell in inside), shown, redefined)
 
-    @property
-    def broken(self) -> Iterator[tuple[int, Exception]]:
+    @cached_property
+    def broken(self) -> tuple[tuple[int, Exception], ...]:
         """The first lines of the cells that cannot be parsed, and why: the lines of an error count from there."""
-        return ((cell.first, cell.error) for cell in self.cells_of_code if cell.error is not None)
+        return tuple((cell.first, cell.error) for cell in self.cells_of_code if cell.error is not None)
 
     def tree(self) -> ast.Module:
         """The program, without the cells that cannot be parsed; these may do anything to the names that they hold."""
@@ -158,22 +167,20 @@ class Notebook:
 
         Raises Unfixable for one that cannot be made.
         """
-        by_cell: dict[int, list[Edit]] = {}
+        changes: dict[int, list[Change]] = {}
         for edit in sorted(edits):
             index = self._index(edit.span.line)
-            if self._index(edit.span.end_line) != index or self.cells_of_code[index].tree is None:
+            cell = self.cells_of_code[index]
+            if self._index(edit.span.end_line) != index or cell.tree is None or not cell.pieces:
                 raise Unfixable("it would change more than one cell, or one that cannot be parsed")
-            by_cell.setdefault(index, []).append(edit)
+            changes.setdefault(index, []).append(_change(cell, edit))
         parts: list[str] = []
         texts = [cell.text for cell in self.cells_of_code]
         at = 0
-        for index, own in sorted(by_cell.items()):
+        for index, own in sorted(changes.items()):
             cell = self.cells_of_code[index]
-            if not cell.pieces:
-                raise Unfixable("the cell is empty")
-            changes = [_change(cell, edit) for edit in own]
-            texts[index] = _changed(cell.text, changes)
-            strings = _strings(cell, changes, escaped=self._escapes)
+            texts[index] = _changed(cell.text, own)
+            strings = _strings(cell, own, escaped=self._escapes)
             parts += [self.text[at : cell.pieces[0].start], (cell.gap or "").join(strings)]
             at = cell.pieces[-1].end
         mark = codecs.BOM_UTF8 if self.data.startswith(codecs.BOM_UTF8) else b""
@@ -183,7 +190,7 @@ class Notebook:
             raise Unfixable(str(error)) from error
         if [cell.text for cell in made.cells_of_code] != texts:
             raise Unfixable("the cells would not hold what they should")
-        if len(list(made.broken)) > len(list(self.broken)):
+        if len(made.broken) > len(self.broken):
             raise Unfixable("a cell could not be parsed any more")
         return made
 
@@ -251,7 +258,7 @@ def _is_python(content: dict[str, Any]) -> bool:
     for key, name in (("language_info", "name"), ("kernelspec", "language")):
         language = _member(_member(content, "metadata"), key)
         if isinstance(said := _member(language, name), str):
-            return said.lower() in ("python", "ipython")
+            return said.lower().startswith(("python", "ipython"))
     return True
 
 
@@ -309,10 +316,10 @@ def _gap(text: str, places: Sequence[tuple[int, int]]) -> str:
     """What stands between two strings of a list, or would."""
     if len(places) > 1:
         return text[places[0][1] : places[1][0]]
-    if places:
-        head = text[: places[0][0]]
-        return "," + head[head.rindex("[") + 1 :]
-    return ","
+    if not places:
+        return ","
+    head, _, space = text[: places[0][0]].rpartition("[")
+    return f",{space}" if space or not head.endswith(" ") else ", "
 
 
 def _parsed(cell: Cell) -> Cell:
@@ -333,7 +340,8 @@ def _parsed(cell: Cell) -> Cell:
 
 def _placed(cell: Cell, way: Plain, tree: ast.Module) -> Cell:
     """The cell with its tree, in which lines are those of the program."""
-    loose = [node for node in tree.body if isinstance(node, ast.Expr) and (way.repeated or node.lineno in way.timed)]
+    every = ast.walk(tree) if way.repeated or way.timed else ()
+    loose = [node for node in every if isinstance(node, ast.Expr) and (way.repeated or node.lineno in way.timed)]
     shown = {(node.lineno, node.col_offset) for node in loose} | set(displayed(tree.body, way.lines))
     move = cell.first - 1
     number_lines(tree, cell.first, cell.number)

@@ -16,12 +16,14 @@ class Cells:
     """Where the cells of a notebook stand in the program that they make together; none for a plain file.
 
     `numbers` are those of its code cells among all its cells, from 1; `starts` their first lines in the program.
-    `shown` are the places, line and column in bytes as of the ast, of the statements whose value is shown.
+    `shown` are the places, line and column in bytes as of the ast, of the statements whose value is shown;
+    `redefined` are the functions and classes that more than one cell defines.
     """
 
     numbers: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
     shown: frozenset[tuple[int, int]] = frozenset()
+    redefined: frozenset[str] = frozenset()
 
     def place(self, line: int) -> tuple[int | None, int]:
         """The number of the cell that holds a line, and the line in it; in a plain file None and the line itself."""
@@ -54,6 +56,9 @@ class Line(int):
 
     def __str__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (int(self),)  # a plain number in another process
 
 
 def _named(row: int, cell: int | None) -> str:
