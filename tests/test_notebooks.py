@@ -265,3 +265,36 @@ def test_edits_change_the_sources_alone(data: st.DataObject, cells: list[Any], f
     done = made.spliced(edits)
     assert [cell["source"] for cell in content["cells"]] == sources(done.data)
     assert done.data == json.dumps(content, **format).encode()
+
+
+KEYS = st.sampled_from(["cells", "source", "metadata", "cell_type", "language_info", "name", "worksheets", "vscode"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(KEYS, JSON, max_size=4), st.lists(JSON, max_size=3))
+@settings(deadline=None)
+def test_any_json_is_a_notebook_or_is_refused(content: dict[str, Any], cells: list[Any]) -> None:
+    data = json.dumps({"cells": cells} | content).encode()
+    try:
+        made = Notebook.read(data)
+    except NoNotebook:
+        return
+    assert made.spliced([]).data == data and made.tree() is not None
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_a_damaged_notebook_is_read_or_refused(data: st.DataObject) -> None:
+    whole = dumped(notebook("#md \xe9", ["%time x = '\\n'\n", "y = x"], "!ls", language_info={"name": "python"}))
+    start, end = sorted(data.draw(st.lists(st.integers(0, len(whole)), min_size=2, max_size=2)))
+    damaged = whole[:start] + data.draw(st.binary(max_size=3)) + whole[end:]
+    try:
+        made = Notebook.read(damaged)
+    except NoNotebook as error:
+        assert "\n" not in str(error)
+        return
+    assert made.spliced([]).data == damaged
