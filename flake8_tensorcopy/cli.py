@@ -114,12 +114,17 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
     _add_fix(commands.add_parser("fix", help="repair what the rules find", description=_fix.__doc__))
     _add_explain(commands.add_parser("explain", help="print the page of a rule", description=_explain.__doc__))
     _add_rules(commands.add_parser("rules", help="list the rules", description=_rules.__doc__))
+    _add_server(commands.add_parser("server", help="serve an editor", description=_server.__doc__))
     _add_verify(commands.add_parser("verify", help="run every claim in torch", description=_verify.__doc__))
     return parser, dict(commands.choices)
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    _add_settings(parser)
+    findings = _add_settings(parser)
+    findings.add_argument("--update-baseline", action="store_true", help="write what is found now to the baseline")
+    findings.add_argument(
+        "--diff-base", metavar="REVISION", help="report what concerns lines that changed since HEAD left this commit"
+    )
     parser.add_argument("--diff", action="store_true", help="show what `tensorcopy fix` would change, change nothing")
     parser.set_defaults(run=_check, several="paths")
 
@@ -127,11 +132,11 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 def _add_fix(parser: argparse.ArgumentParser) -> None:
     _add_settings(parser)
     parser.add_argument("--diff", action="store_true", help="show what would be changed, change nothing")
-    parser.set_defaults(run=_fix, several="paths")
+    parser.set_defaults(run=_fix, several="paths", update_baseline=False, diff_base=None)
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
-    """What `check` and `fix` have in common."""
+def _add_settings(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """What `check` and `fix` have in common; returns the group of options for findings that are not new."""
     from flake8_tensorcopy.report import FORMATS
 
     add, flag = parser.add_argument, argparse.BooleanOptionalAction
@@ -157,6 +162,8 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--stdin-filename", default="stdin", metavar="NAME", help="what standard input is called (default: stdin)"
     )
+    known = parser.add_argument_group("findings that are not new")
+    known.add_argument("--baseline", metavar="FILE", help="do not report the findings in this file; '' for no file")
     configuration = parser.add_argument_group("configuration").add_mutually_exclusive_group()
     configuration.add_argument("--config", metavar="FILE", help="read this pyproject.toml or setup.cfg and no other")
     configuration.add_argument("--isolated", action="store_true", help="read no configuration")
@@ -168,12 +175,14 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--color", choices=COLORS, default="auto", help="(default: auto)")
     output.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     output.add_argument("-j", "--jobs", metavar="N", help="how many processes, or auto (the default)")
+    return known
 
 
 # Settings of [tool.tensorcopy] that are options, too, under the same name.
 SETTINGS = (
     "select", "ignore", "extend-select", "extend-ignore", "per-file-ignores", "preview", "train-calls", "disable-noqa",
     "exclude", "extend-exclude", "force-exclude", "filename", "unsafe-fixes", "output-format", "statistics", "jobs",
+    "baseline",
 )  # fmt: skip
 
 
@@ -261,6 +270,27 @@ def _described(rule: Rule) -> dict[str, Any]:
         "preview": rule.preview,
         "fix": rule.fix,
     }
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stdio", action="store_true", help="talk over standard input and output, as it always does")
+    parser.set_defaults(run=_server)
+
+
+def _server(options: argparse.Namespace) -> int:
+    """Serves an editor by the language server protocol, over standard input and output.
+
+    Exit status: 0 if the editor asked for a shutdown, 1 if it left without, 2 if nothing can be done.
+    """
+    try:
+        from flake8_tensorcopy.lsp.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("lsprotocol", "pygls"):
+            raise
+        missing = "it needs pygls 2 or newer, which `pip install 'flake8-tensorcopy[lsp]'` installs"
+        print(f"tensorcopy server: {missing}", file=sys.stderr)
+        return 2
+    return serve()
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:

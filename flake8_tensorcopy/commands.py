@@ -7,14 +7,17 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from flake8_tensorcopy import atomic, explain, processes, registry
+from flake8_tensorcopy import atomic, baseline, explain, processes, registry
+from flake8_tensorcopy.baseline import Baseline, BaselineError
+from flake8_tensorcopy.changes import Changes, GitError
 from flake8_tensorcopy.config import DEBUG, Settings
 from flake8_tensorcopy.configfiles import ConfigError, load
 from flake8_tensorcopy.engine import Finding
 from flake8_tensorcopy.files import Outcome, Task
-from flake8_tensorcopy.report import FileReport, render
+from flake8_tensorcopy.report import FileReport, narrowed, render
 from flake8_tensorcopy.selection import UNREADABLE, discover
 from flake8_tensorcopy.terminal import colored, progress
 
@@ -36,16 +39,23 @@ def run(options: Namespace, given: Mapping[str, Any]) -> int:
         for note in notes:
             _say(f"tensorcopy {options.command}: {note}")
         status = _run(options, settings)
-    except (ConfigError, atomic.Unwritable) as error:
+    except (BaselineError, ConfigError, atomic.Unwritable) as error:
         _say(f"tensorcopy {options.command}: {error}")
+        return UNUSABLE
+    except GitError as error:
+        _say(f"tensorcopy {options.command}: --diff-base: {error}")
         return UNUSABLE
     return CLEAN if options.exit_zero and status == FOUND else status
 
 
 def _run(options: Namespace, settings: Settings) -> int:
+    known = _baseline(options, settings)
+    changes = None if options.diff_base is None else Changes(options.diff_base)
     task = Task(settings, "diff" if options.diff else options.command)
     name = options.stdin_filename
     paths = discover(options.paths, settings, name)
+    if changes is not None:
+        paths = [path for path in paths if path == "-" or changes.of(path) is not None]
     if task.mode == "fix":  # what several links lead to is one file
         first: dict[str, str] = {}
         for path in paths:
@@ -64,11 +74,54 @@ def _run(options: Namespace, settings: Settings) -> int:
         sys.stdout.buffer.flush()
     if task.mode == "diff":
         return _show_diff(outcomes)
+    if options.update_baseline:
+        known = known.updated(outcome.report for outcome in outcomes)
+        known.write(settings.baseline)
+        _say(f"{_counted(known.count(), 'known finding')} in {settings.baseline}")
+    found = _count(outcomes)
+    outcomes = [replace(outcome, report=known.new(outcome.report)) for outcome in outcomes]
+    hidden = 0 if options.update_baseline else found - _count(outcomes)
+    if changes is not None:
+        outcomes = [_changed(outcome, path, changes, stdin) for outcome, path in zip(outcomes, paths, strict=True)]
     _report(outcomes, options, settings, to_stderr=rewrites_stdin)
     if sys.stderr.isatty():
-        for line in _summary(outcomes, settings):
+        for line in _summary(outcomes, settings, hidden):
             _say(line)
-    return FOUND if any(outcome.report.findings for outcome in outcomes) else CLEAN
+    return FOUND if _count(outcomes) else CLEAN
+
+
+def _count(outcomes: Sequence[Outcome]) -> int:
+    return sum(len(outcome.report.findings) for outcome in outcomes)
+
+
+def _baseline(options: Namespace, settings: Settings) -> Baseline:
+    """What is known; nothing where there is no baseline.  Raises ConfigError for options that contradict each other."""
+    if options.diff_base is not None and options.diff:
+        raise ConfigError("--diff shows the repairs of whole files, and goes not with --diff-base")
+    if options.update_baseline:
+        for name, given in (("--diff", options.diff), ("--diff-base", options.diff_base is not None)):
+            if given:
+                raise ConfigError(f"--update-baseline needs all findings, and goes not with {name}")
+        if not settings.baseline:
+            raise ConfigError("--update-baseline needs a file: --baseline FILE, or `baseline` in [tool.tensorcopy]")
+        atomic.check_writable(settings.baseline)
+    if not settings.baseline:
+        return Baseline({})
+    try:
+        return baseline.read(settings.baseline)
+    except FileNotFoundError:
+        if options.update_baseline:
+            return Baseline({})
+        raise ConfigError(
+            f"there is no file {settings.baseline!r}: `tensorcopy check --update-baseline` writes it"
+        ) from None
+
+
+def _changed(outcome: Outcome, path: str, changes: Changes, stdin: bytes) -> Outcome:
+    """What became of a file, with the findings that its changes concern."""
+    change = changes.of_text(outcome.report.path, stdin) if path == "-" else changes.of(path)
+    report = narrowed(outcome.report, lambda finding, _: change is not None and change.concerns(finding))
+    return replace(outcome, report=report)
 
 
 def _outcomes(task: Task, paths: Sequence[str], jobs: int, name: str, stdin: bytes) -> list[Outcome]:
@@ -146,8 +199,8 @@ def _statistics(reports: Sequence[FileReport]) -> list[str]:
     ]
 
 
-def _summary(outcomes: Sequence[Outcome], settings: Settings) -> list[str]:
-    """What was done and what is left, for a reader at a terminal."""
+def _summary(outcomes: Sequence[Outcome], settings: Settings, hidden: int) -> list[str]:
+    """What was done and what is left, for a reader at a terminal; `hidden` is how many findings are known."""
     lines = []
     if fixed := sum(outcome.fixed for outcome in outcomes):
         files = sum(bool(outcome.fixed) for outcome in outcomes)
@@ -158,6 +211,8 @@ def _summary(outcomes: Sequence[Outcome], settings: Settings) -> list[str]:
         lines.append(
             f"{_counted(len(findings), 'finding')} in {_counted(len(reports), 'file')}{_fixable(findings, settings)}"
         )
+    if hidden:
+        lines.append(f"{_counted(hidden, 'known finding')} not shown")
     return lines
 
 

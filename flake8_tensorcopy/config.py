@@ -25,7 +25,8 @@ class Settings:
     """What a user can set about a run of `tensorcopy check` or `tensorcopy fix`.
 
     Codes, patterns and their names are flake8's.  Patterns with a slash are absolute.  `select` and `ignore` are None
-    where they are not set at all; `jobs` is a number of processes, or 0 for as many as pay.
+    where they are not set at all; `jobs` is a number of processes, or 0 for as many as pay; `baseline` is a file, or
+    empty for none.
     """
 
     options: Options = Options()
@@ -43,6 +44,7 @@ class Settings:
     statistics: bool = False
     output_format: str = ""
     jobs: int = 0
+    baseline: str = ""
 
 
 def names(values: str | Iterable[str], setting: str) -> frozenset[str]:

@@ -19,7 +19,7 @@ from flake8.options.manager import OptionManager
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options, Settings, names
 from flake8_tensorcopy.report import FORMATS
-from flake8_tensorcopy.selection import PREFIX, UNREADABLE, Selection
+from flake8_tensorcopy.selection import PREFIX, UNREADABLE, Selection, shown
 
 TABLE = "[tool.tensorcopy]"
 
@@ -37,12 +37,13 @@ class _Place:
 
 
 def load(
-    given: Mapping[str, Any], *, config: str | None = None, isolated: bool = False
+    given: Mapping[str, Any], *, config: str | None = None, isolated: bool = False, called: str = "--{}"
 ) -> tuple[Settings, tuple[str, ...]]:
     """The settings of a run, and what the user should be told about them, a sentence for each.
 
     `given` are those of the command line, by their names in [tool.tensorcopy]; None for one that is not there.  With
     `config`, a TOML file or one that flake8 could read, no other file is looked for; with `isolated` none at all.
+    `called` makes of those names the ones that the user knows.
 
     Raises ConfigError.
     """
@@ -57,7 +58,9 @@ def load(
         if config is None:
             project = _of_project()
     line = {
-        key: _KINDS[key](value, _Place(f"--{key}", os.getcwd())) for key, value in given.items() if value is not None
+        key: _KINDS[key](value, _Place(called.format(key), os.getcwd()))
+        for key, value in given.items()
+        if value is not None
     }
     values = {"exclude": defaults.EXCLUDE, "output-format": FORMATS[0]} | flake8 | project | line
     options = Options(values.pop("preview", False), values.pop("train-calls", frozenset()))
@@ -238,7 +241,15 @@ def _jobs(value: Any, place: _Place) -> int:
     return int(text)
 
 
+def _path(value: Any, place: _Place) -> str:
+    """A file, from the folder of the file that names it on."""
+    if not isinstance(value, str):
+        raise ConfigError(f"{place.name} must be the name of a file, not {value!r}")
+    return shown(os.path.normpath(os.path.join(place.folder, value))) if value else ""
+
+
 _KINDS: dict[str, Callable[[Any, _Place], Any]] = {
+    "baseline": _path,
     "disable-noqa": _flag,
     "exclude": _patterns,
     "extend-exclude": _patterns,

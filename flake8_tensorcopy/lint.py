@@ -12,19 +12,21 @@ from flake8_tensorcopy.engine.model import Finding, Rule, Span
 from flake8_tensorcopy.engine.notebook import Cells, percent_cells
 
 
-def lint(tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells | None = None) -> list[Finding]:
+def lint(
+    tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells | None = None, *, repairs: bool = True
+) -> list[Finding]:
     """What the enabled rules find: sorted by place and code, at most one finding for each place and code.
 
     `tree` is the stdlib tree of the text whose lines, newlines kept, are `lines`; `cells` are those of a notebook.
-    Parts of the file that the engine or LibCST cannot take give one TSC000 together; what was found in the other parts
-    stands.
+    Without `repairs` no finding has one, which saves the time to make them.  Parts of the file that the engine or
+    LibCST cannot take give one TSC000 together; what was found in the other parts stands.
     """
     if not any("torch" in line for line in lines):
         return []
     rules = [rule for rule in registry.rules().values() if options.preview or not rule.preview]
     kinds = frozenset(kind for rule in rules for kind in rule.kinds)
     analysis = analyse(tree, kinds, options.train_calls, cells or percent_cells(tree, lines))
-    found = list(_decide(analysis, tree, lines, rules)) if analysis.regions else []
+    found = list(_decide(analysis, tree, lines, rules, repairs)) if analysis.regions else []
     if analysis.problem is not None:
         found.append(not_analysed(analysis.problem))
     first: dict[tuple[Span, str], Finding] = {}
@@ -34,14 +36,16 @@ def lint(tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells 
     return list(first.values())
 
 
-def _decide(analysis: Analysis, tree: ast.Module, lines: Sequence[str], rules: Collection[Rule]) -> Iterator[Finding]:
+def _decide(
+    analysis: Analysis, tree: ast.Module, lines: Sequence[str], rules: Collection[Rule], repairs: bool
+) -> Iterator[Finding]:
     """What the rules make of the facts; a TSC000 for each part of the file that is beyond LibCST."""
     # Importing LibCST costs more than linting most files: only where there is something to decide.
     from libcst import ParserSyntaxError
 
     from flake8_tensorcopy.engine.region import Region
 
-    region = Region(lines, analysis.units, tree)
+    region = Region(lines, analysis.units, tree, repairs=repairs)
     for part in analysis.regions:
         try:
             for rule in rules:

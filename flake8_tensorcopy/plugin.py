@@ -65,7 +65,7 @@ class Plugin:
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """The findings as flake8 takes them: line from 1, column from 0 in code points, text, checker."""
         try:
-            findings = lint(self.tree, self.lines, self.options)
+            findings = lint(self.tree, self.lines, self.options, repairs=False)
         except Exception as error:
             if os.environ.get(DEBUG):
                 error.add_note(f"while linting {self.filename}")

@@ -75,6 +75,16 @@ def discover(paths: Sequence[str], settings: Settings, stdin_name: str) -> list[
     return [found[name] for name in sorted(found)]
 
 
+def excluded(path: str, folder: str, settings: Settings) -> bool:
+    """Whether a file is left out, or a folder between it and the one given; both paths are absolute."""
+    patterns = (*settings.exclude, *settings.extend_exclude)
+    while path not in (folder, os.path.dirname(path)):
+        if _matches(path, patterns):
+            return True
+        path = os.path.dirname(path)
+    return False
+
+
 def shown(path: str, stdin_name: str = "stdin") -> str:
     """A path as reports show it: from the current folder on where it lies below that."""
     if path == "-":

@@ -54,7 +54,7 @@ class Boxes(Dataset):
 
 ## Fix
 
-None yet: write `.clone()` where the item is taken, or compute out of place (`pixels = pixels / 255`).
+None: write `.clone()` where the item is taken, or compute out of place (`pixels = pixels / 255`).
 
 ## Limits
 

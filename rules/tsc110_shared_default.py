@@ -52,7 +52,7 @@ def smooth(x: torch.Tensor, state: torch.Tensor | None = None) -> torch.Tensor:
 
 ## Fix
 
-None yet: make the tensor in `__init__`, or use `None` as the default and make the tensor in the function.
+None: make the tensor in `__init__`, or use `None` as the default and make the tensor in the function.
 
 ## Limits
 

@@ -33,7 +33,7 @@ def advance(state: torch.Tensor, transition: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: write the result to a tensor of its own, or `state.copy_(state @ transition)`.
+None: write the result to a tensor of its own, or `state.copy_(state @ transition)`.
 
 ## Limits
 

@@ -39,7 +39,7 @@ def publish(size: int) -> tuple[np.ndarray, torch.Tensor]:
 
 ## Fix
 
-None yet: call `share_memory_()` first and `numpy()` after it.
+None: call `share_memory_()` first and `numpy()` after it.
 
 ## Limits
 

@@ -42,7 +42,7 @@ def load_flat(weight: torch.Tensor, flat: torch.Tensor) -> None:
 
 ## Fix
 
-None yet: write to a view (`diagonal()`, `view`, `narrow`), or use the operation that writes by index (`index_add_`,
+None: write to a view (`diagonal()`, `view`, `narrow`), or use the operation that writes by index (`index_add_`,
 `scatter_`); load an edited state dict back with `load_state_dict`, or write into its tensors
 (`state[key].copy_(v)`).
 

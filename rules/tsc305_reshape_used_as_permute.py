@@ -33,7 +33,7 @@ def to_channels_first(image: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `permute` or `transpose`, with `.contiguous()` behind it where memory in that order is needed.
+None: write `permute` or `transpose`, with `.contiguous()` behind it where memory in that order is needed.
 
 ## Limits
 

@@ -34,7 +34,7 @@ def like(storage: torch.Tensor, array: np.ndarray) -> torch.Tensor:
 
 ## Fix
 
-None yet: divide each stride by `array.itemsize`.
+None: divide each stride by `array.itemsize`.
 
 ## Limits
 

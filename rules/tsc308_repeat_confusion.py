@@ -35,7 +35,7 @@ def augment(samples: torch.Tensor, labels: torch.Tensor, times: int):
 
 ## Fix
 
-None yet: write the same operation for both.
+None: write the same operation for both.
 
 ## Limits
 

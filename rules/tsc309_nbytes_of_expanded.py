@@ -32,7 +32,7 @@ def mask_bytes(row: torch.Tensor, rows: int) -> int:
 
 ## Fix
 
-None yet: ask the storage, `x.untyped_storage().nbytes()`.
+None: ask the storage, `x.untyped_storage().nbytes()`.
 
 ## Limits
 

@@ -44,7 +44,7 @@ def finetune(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> No
 
 ## Fix
 
-None yet: build the optimizer after the model has its last shape, add the new parameters with `add_param_group`, or
+None: build the optimizer after the model has its last shape, add the new parameters with `add_param_group`, or
 write the new values into the old parameter (`copy_` under `torch.no_grad()`).
 
 ## Limits

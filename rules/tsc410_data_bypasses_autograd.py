@@ -37,7 +37,7 @@ def step(w: torch.nn.Parameter, x: torch.Tensor) -> None:
 
 ## Fix
 
-None yet: move the write behind `backward()`, or write the operation so that autograd sees it.
+None: move the write behind `backward()`, or write the operation so that autograd sees it.
 
 ## Limits
 

@@ -40,7 +40,7 @@ def halves(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: write the operation out of place, or index the tensor (`both[:, :2]`) instead of splitting it.
+None: write the operation out of place, or index the tensor (`both[:, :2]`) instead of splitting it.
 
 ## Limits
 

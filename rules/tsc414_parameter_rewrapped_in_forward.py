@@ -46,7 +46,7 @@ class Bounded(nn.Module):
 
 ## Fix
 
-None yet: use the computed tensor itself, with `torch.nn.functional` or `torch.func.functional_call` where a layer
+None: use the computed tensor itself, with `torch.nn.functional` or `torch.func.functional_call` where a layer
 expects a weight, or `torch.nn.utils.parametrize`.
 
 ## Limits

@@ -63,7 +63,7 @@ def count(batches: list[torch.Tensor]) -> int:
 
 ## Fix
 
-None yet: return the value, write a buffer in place (the replica on the first device shares it), or use
+None: return the value, write a buffer in place (the replica on the first device shares it), or use
 `DistributedDataParallel`, which has no replicas.
 
 ## Limits

@@ -45,7 +45,7 @@ loss.backward()
 
 ## Fix
 
-None yet: make the tensor under `torch.no_grad()`, or clone it outside.
+None: make the tensor under `torch.no_grad()`, or clone it outside.
 
 ## Limits
 

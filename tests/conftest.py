@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -91,6 +92,15 @@ def _run(
         timeout=300,
         check=False,
     )
+
+
+def copied(folder: Path) -> Path:
+    """Copies what is built to a folder, so that no build leaves something in the working tree; returns the folder."""
+    for name in ("flake8_tensorcopy", "rules", "fixtures"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
 
 
 @pytest.fixture

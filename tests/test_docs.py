@@ -14,7 +14,9 @@ import pytest
 from flake8.options.manager import OptionManager
 
 from flake8_tensorcopy.config import Options
+from flake8_tensorcopy.configfiles import load
 from flake8_tensorcopy.engine.model import Rule
+from flake8_tensorcopy.fixes import repair
 from flake8_tensorcopy.lint import lint
 from flake8_tensorcopy.plugin import Plugin
 from flake8_tensorcopy.registry import rules, shipped
@@ -71,6 +73,19 @@ def test_a_pages_example_is_reported_and_its_remedy_is_not(rule: Rule) -> None:
     assert codes(code_of(sections["Write instead"]), rule.preview) == set()
 
 
+@pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.fix != "none"], ids=lambda rule: rule.code)
+def test_a_pages_example_is_repaired(rule: Rule) -> None:
+    example, options = code_of(page(rule)["Example"]), Options(preview=rule.preview)
+    made = repair(
+        example.encode(),
+        lambda tree, lines: lint(tree, lines, options),
+        lambda found, tree, lines: found,
+        unsafe=True,
+    )
+    assert {finding.code for finding in made.fixed} == {rule.code}
+    assert (made.left, made.refused) == ((), ())
+
+
 @EVERY_RULE
 def test_a_rule_has_fixtures_with_and_without_the_bug(rule: Rule) -> None:
     texts = [path.read_text(encoding="utf-8") for path in (shipped("fixtures") / rule.code).glob("*.py")]
@@ -114,11 +129,37 @@ def _version() -> str:
 # The README.
 
 
-def test_the_first_example_is_what_flake8_says(tmp_path: Path) -> None:
-    code, shown = README.split("```python\n", 1)[1].split("```", 1)[0], README.split("```text\n", 1)[1].split("```")[0]
-    (tmp_path / shown.split(":")[0]).write_text(code)
-    run = run_flake8("--isolated", "--select=TSC", shown.split(":")[0], cwd=tmp_path)
-    assert run.out == shown
+def test_the_first_example_is_what_the_command_says_and_repairs(tmp_path: Path) -> None:
+    code, shown, diff = (README.split(f"```{kind}\n", 1)[1].split("```", 1)[0] for kind in ("python", "text", "diff"))
+    name, *arguments = shlex.split(README.split("```sh\n", 1)[1].split("```", 1)[0])
+    assert name == "tensorcopy"
+    (tmp_path / arguments[-1]).write_text(code)
+
+    def command(*arguments: str) -> str:
+        line = [sys.executable, "-m", "flake8_tensorcopy.cli", *arguments, "--isolated"]
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+
+    assert command(*arguments) == shown
+    assert "`tensorcopy fix fit.py`" in README
+    assert command("fix", "--diff", arguments[-1]) == diff
+
+
+def test_the_readme_lists_the_commands_and_settings_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    from flake8_tensorcopy import cli
+
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    commands = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    assert re.findall(r"^\| `tensorcopy (\w+)", section("Use it"), re.MULTILINE) == commands
+    rows = [line.split("|")[1] for line in section("Options").splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`([a-z][a-z-]+)`", row)} == set(cli.SETTINGS)
+
+
+def test_the_settings_shown_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyproject.toml").write_text(block("Options", "toml"))
+    monkeypatch.chdir(tmp_path)
+    settings, notes = load({})
+    assert (settings.options.preview, settings.extend_ignore, notes) == (True, ("TSC6",), ())
 
 
 def test_the_example_output_is_what_the_command_prints() -> None:

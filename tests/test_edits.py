@@ -832,7 +832,8 @@ def test_cloned_if_any() -> None:
 DEEPENED: dict[str, Pair] = {
     "method": ("m.state().copy()", "deepcopy(m.state())"),
     "method over lines": ("(m.state()\n    .copy())", "(deepcopy(m.state()))"),
-    "method after a comment": ("(m.state()  # all\n    .copy())", None),
+    "method after a comment": ("(m.state()  # all\n    .copy())", "(deepcopy(m.state())  # all\n    )"),
+    "method with a comment in it": ("m.state().copy(  # all\n)", None),
     "dict": ("dict(m.state())", "deepcopy(m.state())"),
     "copy": ("copy.copy(m)", "deepcopy(m)"),
     "two arguments": ("dict(m.state(), n=1)", None),

@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine import analyse, flow
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.region import Region
 from flake8_tensorcopy.lint import lint
+from flake8_tensorcopy.plugin import Plugin
 from tests.conftest import ROOT
 
 ALL = frozenset(kind.__name__ for kind in Fact.__subclasses__())
@@ -246,6 +247,22 @@ def test_only_the_function_with_the_finding_is_parsed(parsed: list[str]) -> None
     count, region = findings_of(functions(*silent[:10], stale, *silent[10:]))
     assert (count, region.parsed) == (1, 1)
     assert [text.strip() for text in parsed] == [stale.strip()]
+
+
+def test_only_who_wants_repairs_has_regions_parsed_for_them(parsed: list[str]) -> None:
+    text = functions("def f(x: torch.Tensor):\n    return x.exp().clone().detach()")
+    tree, lines = ast.parse(text), text.splitlines(keepends=True)
+    (without,) = lint(tree, lines, Options(), repairs=False)
+    assert (without.fix, parsed) == (None, [])
+    (found,) = lint(tree, lines, Options())
+    assert found.fix is not None and found == without
+    assert len(parsed) == 1
+
+
+def test_the_plugin_wants_none(parsed: list[str]) -> None:
+    text = functions("def f(x: torch.Tensor):\n    return x.exp().clone().detach()")
+    found = list(Plugin(ast.parse(text), text.splitlines(keepends=True), "some.py").run())
+    assert (len(found), parsed) == (1, [])
 
 
 def test_two_findings_of_one_function_share_a_unit(parsed: list[str]) -> None:

@@ -59,9 +59,13 @@ def part_of(path: Path) -> str:
 OWN: dict[str, tuple[str, ...]] = {
     "__init__": (),
     "atomic": (),
-    "cli": ("commands", "config", "engine", "explain", "registry", "report", "terminal", "verify"),
+    "baseline": ("atomic", "engine", "report", "selection"),
+    "changes": ("engine", "selection"),
+    "cli": ("commands", "config", "engine", "explain", "lsp", "registry", "report", "terminal", "verify"),
     "commands": (
         "atomic",
+        "baseline",
+        "changes",
         "config",
         "configfiles",
         "engine",
@@ -75,6 +79,20 @@ OWN: dict[str, tuple[str, ...]] = {
     ),
     "configfiles": ("config", "registry", "report", "selection"),
     "files": ("atomic", "config", "engine", "fixes", "lint", "noqa", "notebooks", "report", "selection"),
+    "lsp": (
+        "config",
+        "configfiles",
+        "engine",
+        "explain",
+        "files",
+        "fixes",
+        "lint",
+        "lsp",
+        "noqa",
+        "registry",
+        "report",
+        "selection",
+    ),
     "magics": (),
     "noqa": ("engine",),
     "notebooks": ("engine", "fixes", "magics"),
@@ -97,6 +115,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "configfiles": ("flake8",),
     "engine": ("libcst",),
     "lint": ("libcst",),
+    "lsp": ("lsprotocol", "pygls"),
     "noqa": ("flake8",),
     "plugin": ("flake8",),
     "report": ("rich",),
@@ -131,10 +150,11 @@ def test_imports_from_outside_are_the_parts_own(path: Path) -> None:
 
 
 # What costs much to import is imported inside functions, or by modules that are themselves imported only there.
-COSTLY = ("expecttest", "hypothesis", "libcst", "numpy", "rich", "torch", "torchgen")
+COSTLY = ("expecttest", "hypothesis", "libcst", "lsprotocol", "numpy", "pygls", "rich", "torch", "torchgen")
 LATE = (
     f"{PACKAGE}.engine.edits",
     f"{PACKAGE}.engine.region",
+    f"{PACKAGE}.lsp",
     f"{PACKAGE}.verify.opcheck",
     f"{PACKAGE}.verify.preload",
     f"{PACKAGE}.verify.programs",

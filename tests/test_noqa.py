@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+from flake8_tensorcopy.config import Options
 from flake8_tensorcopy.files import decoded
-from flake8_tensorcopy.noqa import Comments
+from flake8_tensorcopy.lint import lint
+from flake8_tensorcopy.noqa import Comments, silencing
 from tests.conftest import run_flake8, run_tensorcopy
 
 COMMENTS = (
@@ -136,3 +139,42 @@ def test_what_gives_no_text_is_taken_for_latin_1() -> None:
 )
 def test_the_row_where_a_comment_belongs(text: str, row: int) -> None:
     assert Comments("some.py", text.splitlines(keepends=True)).row(1) == row
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_finding_can_be_silenced_wherever_a_comment_can_do_it(layout: str) -> None:
+    text = files()[f"layout_{layout}.py"].decode().replace("noqa\\'", "noqa'")  # so that it can be parsed
+    silenced = 0
+    lines = decoded(text.encode())
+    comments, tree = Comments("some.py", lines), ast.parse(text)
+    for finding in lint(tree, lines, Options()):
+        edit = silencing(comments, finding)
+        if comments.silence(finding) or edit is None:
+            continue
+        line, column = edit.span.line - 1, edit.span.column
+        changed = [*lines[:line], lines[line][:column] + edit.text + lines[line][column:], *lines[line + 1 :]]
+        assert Comments("some.py", changed).silence(finding), changed[line]
+        assert ast.dump(ast.parse("".join(changed))) == ast.dump(tree), changed[line]
+        silenced += 1
+    assert silenced > 5
+
+
+@pytest.mark.parametrize(
+    ("line", "silenced"),
+    [
+        ("x.clone().detach()", "x.clone().detach()  # noqa: TSC601"),
+        ("x.clone().detach()   ", "x.clone().detach()  # noqa: TSC601   "),
+        ("x.clone().detach()  # why", "x.clone().detach()  # why  # noqa: TSC601"),
+        ("x.clone().detach()  # noqa:E501", "x.clone().detach()  # noqa:E501, TSC601"),
+        ("x.clone().detach()  # noqa: E501,W1 why", "x.clone().detach()  # noqa: E501,W1, TSC601 why"),
+        ("'# noqa: E501', x.clone().detach()", None),
+    ],
+)
+def test_the_comment_that_silences(line: str, silenced: str | None) -> None:
+    lines = decoded(BODY.replace("x.clone().detach()", line).encode())
+    (finding,) = lint(ast.parse("".join(lines)), lines, Options())
+    edit = silencing(Comments("some.py", lines), finding)
+    text = lines[-1].removeprefix("    return ").rstrip("\n")
+    at = 0 if edit is None else edit.span.column - len("    return ")
+    assert (None if edit is None else text[:at] + edit.text + text[at:]) == silenced
+    assert silencing(Comments("some.py", lines, disabled=True), finding) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, run_flake8
+from tests.conftest import ROOT, copied, run_flake8
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SHIPPED = {"rules": "flake8_tensorcopy._rules", "fixtures": "flake8_tensorcopy._fixtures"}
@@ -53,12 +52,7 @@ def ask(python: str, cwd: Path, path: Path | None = None) -> tuple[Path, list[st
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what is built, so that no build touches, or profits from, leftovers in the working tree."""
-    copy = tmp_path_factory.mktemp("checkout")
-    for name in ("flake8_tensorcopy", "rules", "fixtures"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, copy)
-    return copy
+    return copied(tmp_path_factory.mktemp("checkout"))
 
 
 @pytest.fixture(scope="module")

@@ -304,7 +304,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return Analysis(regions, [(1, 2)], f"`{deep[0]}` is too deep" if deep else None)
 
     class Region:
-        def __init__(self, lines: list[str], units: list[tuple[int, int]], tree: ast.Module) -> None:
+        def __init__(self, lines: list[str], units: list[tuple[int, int]], tree: ast.Module, *, repairs: bool) -> None:
             asked.append((lines, units))
 
     monkeypatch.setattr(lint_module, "analyse", analyse)
@@ -482,7 +482,7 @@ def test_preview_from_a_configuration_file(flake8: Run, tmp_path: Path) -> None:
 
 
 def fail(error: BaseException) -> Callable[..., Any]:
-    def lint(*_: object) -> list[Finding]:
+    def lint(*_: object, repairs: bool) -> list[Finding]:
         raise error
 
     return lint

@@ -616,13 +616,16 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
     state = run.now
     arms = state.arms
     values = []
+    branches = []
     for arm, branch in ((yes, node.body), (no, node.orelse)):
         if Arm(arm.test, not arm.taken) in arms:
             continue
         state.arms = arms | {arm}
         value = evaluate(run, branch)
+        branches.append((branch, value))
         values.append(Value(tuple(ref.under(frozenset({arm})) for ref in value.refs), value.kind, value.const))
     state.arms = arms
+    run.branches[node] = tuple(branches)
     return values[0] if len(values) == 1 else join_values(values[0], values[1])
 
 

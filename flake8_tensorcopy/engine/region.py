@@ -50,9 +50,12 @@ class Unit:
 class Region:
     """What rules decide on."""
 
-    def __init__(self, lines: Sequence[str], units: Sequence[tuple[int, int]], tree: ast.Module) -> None:
+    def __init__(
+        self, lines: Sequence[str], units: Sequence[tuple[int, int]], tree: ast.Module, *, repairs: bool = True
+    ) -> None:
         self.lines = lines
         self.tree = tree
+        self._repairs = repairs
         self._units = sorted(units)
         self._starts = [first for first, _ in self._units]
         self._parsed: dict[tuple[int, int], Unit] = {}
@@ -60,9 +63,9 @@ class Region:
     @cached_property
     def edit(self) -> Editor:
         """What the repairs of rules are made with."""
-        from flake8_tensorcopy.engine.edits import Editor
+        from flake8_tensorcopy.engine.edits import Editor, Idle
 
-        return Editor(self)
+        return Editor(self) if self._repairs else Idle(self)
 
     @property
     def parsed(self) -> int:
@@ -115,6 +118,12 @@ class Region:
             if (place := unit.places.get(node)) is not None:
                 return Span(*place)
         raise KeyError(node)
+
+    def is_statement(self, span: Span) -> bool:
+        """Whether a statement without a suite stands in just this span."""
+        unit = self._unit(span.line)
+        place = (span.line, span.column, span.end_line, span.end_column)
+        return unit is not None and any(isinstance(node, cst.BaseSmallStatement) for node in unit.nodes.get(place, ()))
 
     def step(self, site: ast.AST, text: str) -> Step:
         return Step(self.span(site), text)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.aliases import alias_read
+from flake8_tensorcopy.engine.copies import parting
 from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
@@ -184,12 +185,22 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             writer_used=False,
             activation=_activation(write),
             maybe_op=next((link.op for link in (*theirs, *perhaps, *mine) if link.kind == MAYBE), ""),
+            copies=parting(run, use, write, start, says_snapshot(place.name) or "difference" in roles or not theirs),
+            chained=_chained(place, writer) if ref.kind != "array" else None,
         ),
         # A binding is reported once for each write; the strongest read is kept.
         strength=(together, "difference" in roles, _RANK.get(role, 0)),
         between=(place, writer, write.time, ref.obj),
     )
     stored_read(run, use, write)
+
+
+def _chained(place: Place, writer: Place) -> ast.Assign | None:
+    """The assignment that gave one tensor to two names."""
+    match place.node:
+        case ast.Assign(targets=[_, _, *_] as targets) as node if node is writer.node and place is not writer:
+            return node if all(isinstance(target, ast.Name) for target in targets) else None
+    return None
 
 
 def _whichever(run: Run, use: Use, write: Write) -> bool:

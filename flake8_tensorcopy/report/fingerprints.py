@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 
+from flake8_tensorcopy.engine import Finding
 from flake8_tensorcopy.report.model import FileReport
 from flake8_tensorcopy.report.places import in_repository
 
@@ -15,13 +18,34 @@ def fingerprints(file: FileReport) -> list[str]:
     It is made of the code, the path in the repository, the text of the line with its white space evened out, and the
     ordinal among those of which all that is equal; never of a line's number, so that it outlives changes above it.
     """
+    if file.fingerprints is not None:
+        return list(file.fingerprints)
     path = in_repository(file.path)
     seen: Counter[tuple[str, str]] = Counter()
     found = []
     for finding in file.findings:
-        text = " ".join(file.text(finding.span.line).split())
+        text = evened(file, finding)
         ordinal = seen[finding.code, text]
         seen[finding.code, text] += 1
         parts = (finding.code, path, text, str(ordinal))
         found.append(hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest())
     return found
+
+
+def evened(file: FileReport, finding: Finding) -> str:
+    """The text of the line that a finding is reported on, with its white space evened out."""
+    return " ".join(file.text(finding.span.line).split())
+
+
+def narrowed(file: FileReport, keep: Callable[[Finding, str], bool]) -> FileReport:
+    """Those findings of a file for which `keep` is true, of the finding and its fingerprint; each keeps its own."""
+    kept = [
+        (finding, fingerprint)
+        for finding, fingerprint in zip(file.findings, fingerprints(file), strict=True)
+        if keep(finding, fingerprint)
+    ]
+    return replace(
+        file,
+        findings=tuple(finding for finding, _ in kept),
+        fingerprints=tuple(fingerprint for _, fingerprint in kept),
+    )

@@ -31,14 +31,16 @@ class FileReport:
     `path` is the one to show, relative to the current folder where the file lies below it; `lines` are those that
     flake8 hands to plugins: decoded, without a byte order mark, newlines as line feeds; `findings` are in the order of
     showing.  `noqa_rows` maps the line of a finding to the one where a noqa comment for it belongs, where that is
-    another.  Of a notebook, the lines are those of its code cells, as `cells` says, and `written` says of those lines
-    where something is found, or begins or ends on the way there, where they stand in the file.
+    another.  `fingerprints` are those of the findings where others of the file, which count for them, are not shown.
+    Of a notebook, the lines are those of its code cells, as `cells` says, and `written` says of those lines where
+    something is found, or begins or ends on the way there, where they stand in the file.
     """
 
     path: str
     lines: Sequence[str]
     findings: Sequence[Finding]
     noqa_rows: Mapping[int, int] = field(default_factory=dict)
+    fingerprints: Sequence[str] | None = None
     cells: Cells = field(default_factory=Cells)
     written: Mapping[int, Written] = field(default_factory=dict)
 

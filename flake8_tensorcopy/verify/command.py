@@ -23,7 +23,7 @@ from flake8_tensorcopy.verify.fixtures import Fixture, FixtureError, load, load_
 CONFIRMED, REFUTED, UNUSABLE = 0, 1, 2
 INSTALL = "python -m pip install 'flake8-tensorcopy[verify]'"
 DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "sim": ("sim",), "all": ("cpu", "sim", "cuda")}
-WIDTH = 160  # of a table that does not go to a terminal
+WIDTH = 200  # of a table that does not go to a terminal
 
 
 class Unusable(Exception):

@@ -43,6 +43,7 @@ class WrappedTensor(Fact):
     other: ast.AST
     shown: str  # the name or attribute that it lives on under
     owner: str
+    given: ast.expr | None = None  # the tensor, as the constructor is given it
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         meaning = {

@@ -62,6 +62,7 @@ class Exhausted(Fact):
     bound: ast.AST | None
     first: ast.AST
     again: bool  # the same place, in a further pass of a loop or call of the method
+    supply: ast.AST | None = None  # the expression that makes it, where a list in its place would do
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         bound = () if self.bound is None else (region.step(self.bound, f"`{self.name}` can be gone through once"),)
@@ -78,3 +79,7 @@ class LostUpdate(Fact):
     op: str
     made: str  # what makes the positions: randint, argmax, a list, labels
     source: ast.AST | None
+    place: ast.Subscript  # `x[idx]`
+    added: ast.expr
+    value: str  # what is added, where proven: tensor, number
+    by_tensors: bool  # the index is a tensor, or several

@@ -27,11 +27,16 @@ class Binding(NamedTuple):
 
 
 def written(tree: ast.Module, qualified: str, line: int) -> str | None:
-    """How a qualified name is written on a line, by the imports that stand above it; None where they give no way."""
-    for name, full in dict.fromkeys(_imports(tree, line)):
-        if (qualified == full or qualified.startswith(f"{full}.")) and _means(tree, name, full, line):
-            return name + qualified[len(full) :]
-    return None
+    """How a qualified name is written on a line by the imports that stand above it, the shortest way first.
+
+    None where they give no way.
+    """
+    ways = [
+        name + qualified[len(full) :]
+        for name, full in dict.fromkeys(_imports(tree, line))
+        if (qualified == full or qualified.startswith(f"{full}.")) and _means(tree, name, full, line)
+    ]
+    return min(ways, key=len, default=None)
 
 
 def free(tree: ast.Module, name: str, full: str, line: int) -> bool:
