@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +315,22 @@ def test_a_fingerprint_stays_when_cells_are_moved(check: Run, tmp_path: Path) ->
         return [one["fingerprint"] for one in json.loads(check("check", "--output-format=gitlab", "a.ipynb").out)]
 
     assert prints(DETACH) == prints("#md", "x = 1", f"# more\n{DETACH}") != prints(DETACH.replace("x.", "y."))
+
+
+def test_findings_of_changed_lines_and_of_a_baseline(check: Run, tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    old = DETACH.splitlines(keepends=True)
+    write(tmp_path, "a.ipynb", old)
+    git("init", "-q")
+    git("add", "a.ipynb")
+    git("commit", "-qm", "one")
+    assert check("--diff-base=HEAD", "a.ipynb") == Ran(b"", "", 0)
+    assert check("--baseline=known.json", "--update-baseline", "a.ipynb").exit == 0
+    write(tmp_path, "a.ipynb", "x = 1", ["# more\n", *old], [*ALIAS.splitlines(keepends=True), "# end"])
+    assert len(check("a.ipynb").lines) == 2
+    for option in ("--diff-base=HEAD", "--baseline=known.json"):
+        (line,) = check(option, "a.ipynb").lines
+        assert line.startswith("a.ipynb:cell 3:6:5: TSC101 ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from flake8_tensorcopy.engine import Cells, Finding, Rule, Span
@@ -54,6 +54,11 @@ class FileReport:
             return span
         start, end = self.written[span.line], self.written[span.end_line]
         return Span(start.row, _item(start.columns, span.column), end.row, _item(end.columns, span.end_column))
+
+    def located(self, finding: Finding) -> Finding:
+        """The finding with the places of `in_file`."""
+        steps = tuple(replace(step, span=self.in_file(step.span)) for step in finding.path)
+        return replace(finding, span=self.in_file(finding.span), path=steps)
 
     def text_in_file(self, line: int) -> str:
         """The line of the file itself on which a line begins."""
