@@ -156,7 +156,9 @@ def _add_settings(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     files.add_argument("--exclude", metavar="PATTERNS", help="files and folders to leave out")
     files.add_argument("--extend-exclude", metavar="PATTERNS", help="more of them")
     files.add_argument("--force-exclude", action=flag, help="leave out named files below such a folder, too")
-    files.add_argument("--filename", metavar="PATTERNS", help="which files of a folder to look at (default: *.py)")
+    files.add_argument(
+        "--filename", metavar="PATTERNS", help="which files of a folder to look at (default: *.py, *.ipynb)"
+    )
     files.add_argument(
         "--stdin-filename", default="stdin", metavar="NAME", help="what standard input is called (default: stdin)"
     )

@@ -120,7 +120,8 @@ def _baseline(options: Namespace, settings: Settings) -> Baseline:
 def _changed(outcome: Outcome, path: str, changes: Changes, stdin: bytes) -> Outcome:
     """What became of a file, with the findings that its changes concern."""
     change = changes.of_text(outcome.report.path, stdin) if path == "-" else changes.of(path)
-    report = narrowed(outcome.report, lambda finding, _: change is not None and change.concerns(finding))
+    found = outcome.report  # of a notebook, what has changed are lines of its JSON
+    report = narrowed(found, lambda finding, _: change is not None and change.concerns(found.located(finding)))
     return replace(outcome, report=report)
 
 

@@ -38,7 +38,7 @@ class Settings:
     exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
     force_exclude: bool = False
-    filename: tuple[str, ...] = ("*.py",)
+    filename: tuple[str, ...] = ("*.py", "*.ipynb")
     disable_noqa: bool = False
     unsafe_fixes: bool = False
     statistics: bool = False

@@ -8,18 +8,19 @@ import io
 import os
 import tokenize
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 from flake8_tensorcopy import atomic
 from flake8_tensorcopy.config import DEBUG, Settings
 from flake8_tensorcopy.engine import Finding, Span
-from flake8_tensorcopy.fixes import Repaired, Source, Unfixable, repair
+from flake8_tensorcopy.fixes import Repaired, Result, Source, Unfixable, repair, repair_program
 from flake8_tensorcopy.lint import describe, lint, not_analysed
 from flake8_tensorcopy.noqa import Comments
-from flake8_tensorcopy.report import FileReport
+from flake8_tensorcopy.notebooks import SUFFIX, NoNotebook, Notebook
+from flake8_tensorcopy.report import FileReport, Written
 from flake8_tensorcopy.selection import UNREADABLE, Selection, shown
 
 
@@ -116,31 +117,60 @@ class Task:
             unsafe=self.settings.unsafe_fixes or only is not None,
         )
 
+    def look_at(self, name: str, notebook: Notebook) -> FileReport:
+        """What the user wants to see of what is found in a notebook."""
+        comments = self._comments(name, notebook.lines)
+        if comments.silence_all():
+            return FileReport(name, (), ())
+        found = self._find_in(notebook.tree(), notebook)
+        return _report_of(name, notebook, comments, self._choose(name, comments, found))
+
+    def mended(self, name: str, notebook: Notebook) -> Result[Notebook]:
+        """What becomes of a notebook by the repairs that the user wants; raises Unfixable."""
+        return repair_program(
+            notebook,
+            self._find_in,
+            lambda findings, tree, made: self._choose(name, self._comments(name, made.lines), findings),
+            unsafe=self.settings.unsafe_fixes,
+        )
+
     def _of(self, name: str, data: bytes) -> Outcome:
-        report = self.look(name, decoded(data))
+        repair: Callable[[], Repaired | Result[Notebook]]
+        if name.endswith(SUFFIX):
+            try:
+                notebook = Notebook.read(data)
+            except NoNotebook as error:
+                return replace(self._alone(name, "E902", f"no notebook: {error}"), data=data)
+            report, repair = self.look_at(name, notebook), partial(self.mended, name, notebook)
+        else:
+            report, repair = self.look(name, decoded(data)), partial(self.repaired, name, data)
         outcome = Outcome(report, data=data)
         if self.mode == "check" or not any(self._wanted(finding) for finding in report.findings):
             return outcome
         try:
-            repaired = self.repaired(name, data)
+            repaired = repair()
         except Unfixable as error:
             return replace(outcome, notes=(f"{name}: not repaired: {error}",))
         source = repaired.source
-        report = _report(name, self._comments(name, source.lines), repaired.left)
-        diff = _diff(name, Source.read(data), source) if self.mode == "diff" else ""
+        comments = self._comments(name, source.lines)
+        if isinstance(source, Notebook):
+            report = _report_of(name, source, comments, repaired.left)
+            diff = _diff_of(name, notebook, source) if self.mode == "diff" else ""
+        else:
+            report = _report(name, comments, repaired.left)
+            diff = _diff(name, Source.read(data).text, source.text) if self.mode == "diff" else ""
         return Outcome(report, len(repaired.fixed), _refused(name, repaired), diff, source.data)
 
     def _find(self, lines: Sequence[str]) -> Sequence[Finding]:
         try:
             tree = ast.parse("".join(lines))
-        except (SyntaxError, ValueError) as error:  # a ValueError of a null byte, before Python 3.11.4
-            # Where the error is: flake8 shows one column more.
-            line, column = getattr(error, "lineno", None) or 1, max((getattr(error, "offset", None) or 1) - 1, 0)
-            reason = " ".join(f"{type(error).__name__}: {error.args[0]}".split())
-            return [Finding(Span(line, column, line, column), "E999", reason)]
-        except (MemoryError, RecursionError) as error:
-            return [not_analysed(describe(error))]
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+            return [_unparsed(error)]
         return lint(tree, lines, self.settings.options)
+
+    def _find_in(self, tree: ast.Module, notebook: Notebook) -> Sequence[Finding]:
+        unparsed = [_unparsed(error, first) for first, error in notebook.broken]
+        return [*unparsed, *lint(tree, notebook.lines, self.settings.options, notebook.cells)]
 
     def _choose(self, name: str, comments: Comments, findings: Sequence[Finding]) -> Sequence[Finding]:
         """What the user wants to see of the findings."""
@@ -168,6 +198,16 @@ def decoded(data: bytes) -> list[str]:
         return io.TextIOWrapper(io.BytesIO(data), "latin-1").readlines()
 
 
+def _unparsed(error: Exception, first: int = 1) -> Finding:
+    """Why there is no tree; the lines of the error count from `first`."""
+    if not isinstance(error, (SyntaxError, ValueError)):
+        return replace(not_analysed(describe(error)), span=Span(first, 0, first, 0))
+    # Where the error is: flake8 shows one column more.  A ValueError is of a null byte, before Python 3.11.4.
+    line, column = getattr(error, "lineno", None) or 1, max((getattr(error, "offset", None) or 1) - 1, 0)
+    reason = " ".join(f"{type(error).__name__}: {error.args[0]}".split())
+    return Finding(Span(line + first - 1, column, line + first - 1, column), "E999", reason)
+
+
 def _report(name: str, comments: Comments, findings: Sequence[Finding]) -> FileReport:
     if not findings:
         return FileReport(name, (), ())
@@ -178,15 +218,32 @@ def _report(name: str, comments: Comments, findings: Sequence[Finding]) -> FileR
     )
 
 
-def _refused(name: str, repaired: Repaired) -> tuple[str, ...]:
+def _report_of(name: str, notebook: Notebook, comments: Comments, findings: Sequence[Finding]) -> FileReport:
+    """The report of a notebook: with the lines as they are written there, and where they stand in the file."""
+    report = _report(name, comments, findings)
+    if not findings:
+        return report
+    spans = [span for one in findings for span in (one.span, *(step.span for step in one.path))]
+    written = {line: Written(*notebook.in_file(line)) for span in spans for line in (span.line, span.end_line)}
+    return replace(report, lines=tuple(notebook.written), cells=notebook.cells, written=written)
+
+
+def _refused(name: str, repaired: Repaired | Result[Notebook]) -> tuple[str, ...]:
     return tuple(
-        f"{name}:{finding.span.line}: {finding.code} is not repaired: {reason}" for finding, reason in repaired.refused
+        f"{name}:{repaired.source.cells.address(finding.span.line)}: {finding.code} is not repaired: {reason}"
+        for finding, reason in repaired.refused
     )
 
 
-def _diff(name: str, before: Source, after: Source) -> str:
+def _diff_of(name: str, before: Notebook, after: Notebook) -> str:
+    """A diff of each cell that was changed."""
+    pairs = zip(before.cells_of_code, after.cells_of_code, strict=True)
+    return "".join(_diff(f"{name}:cell {old.number}", old.text, new.text) for old, new in pairs)
+
+
+def _diff(name: str, before: str, after: str) -> str:
     """A unified diff of two texts whose lines end as they do in the file."""
-    lines = difflib.unified_diff(_lines(before.text), _lines(after.text), name, name)
+    lines = difflib.unified_diff(_lines(before), _lines(after), name, name)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 

@@ -15,8 +15,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, Self, TypeVar
 
-from flake8_tensorcopy.engine import Edit, Finding
+from flake8_tensorcopy.engine import Cells, Edit, Finding
 
 ROUNDS = 100  # of a loop that ends by itself: each round repairs something for good
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -24,6 +25,28 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 class Unfixable(ValueError):
     """Nothing in the file is repaired: one clause that says why."""
+
+
+class Program(Protocol):
+    """What can be repaired: a file that holds a program, whose lines have line feeds at their ends."""
+
+    @property
+    def data(self) -> bytes:
+        """The file."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that edits count from 1."""
+
+    @property
+    def cells(self) -> Cells:
+        """Where they come from, for a notebook."""
+
+    def tree(self) -> ast.Module:
+        """The parsed program; raises Unfixable where Python cannot parse it."""
+
+    def spliced(self, edits: Iterable[Edit]) -> Self:
+        """The file with edits that do not overlap made; raises Unfixable where that cannot be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +80,10 @@ class Source:
             raise Unfixable(f"its {encoding} bytes are not those that Python writes for the same text")
         starts = (0, *(match.end() for match in _NEWLINE.finditer(text)))
         return cls(data, encoding, mark, text, starts, io.StringIO(_NEWLINE.sub("\n", text)).readlines())
+
+    @property
+    def cells(self) -> Cells:
+        return Cells()
 
     def tree(self) -> ast.Module:
         """The parsed text; raises Unfixable where Python cannot parse it."""
@@ -103,35 +130,55 @@ class Source:
         return bisect_right(self.starts, index)
 
 
+P = TypeVar("P", bound=Program)
+
+
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class Result(Generic[P]):
     """What became of a file.
 
     `fixed` are the findings whose repairs were made, in the order of making; `left` what the linter finds in the
     result and the caller had chosen; `refused` why a repair that was tried was taken back, a sentence for each.
     """
 
-    source: Source
+    source: P
     fixed: tuple[Finding, ...]
     left: tuple[Finding, ...]
     refused: tuple[tuple[Finding, str], ...]
 
 
+Repaired = Result[Source]
 Find = Callable[[ast.Module, Sequence[str]], Sequence[Finding]]
 Choose = Callable[[Sequence[Finding], ast.Module, Sequence[str]], Sequence[Finding]]
 
 
 def repair(data: bytes, find: Find, choose: Choose, *, unsafe: bool = False) -> Repaired:
+    """Repairs a Python file as `repair_program` does; raises Unfixable, also where it cannot be decoded."""
+    return repair_program(
+        Source.read(data),
+        lambda tree, source: find(tree, source.lines),
+        lambda findings, tree, source: choose(findings, tree, source.lines),
+        unsafe=unsafe,
+    )
+
+
+def repair_program(
+    source: P,
+    find: Callable[[ast.Module, P], Sequence[Finding]],
+    choose: Callable[[Sequence[Finding], ast.Module, P], Sequence[Finding]],
+    *,
+    unsafe: bool = False,
+) -> Result[P]:
     """Repairs what `choose` takes of the findings of `find`, the safe repairs or with `unsafe` all of them.
 
     `find` gives every finding there is, whether the user wants to see it or not: none may come in by a repair.  Raises
-    Unfixable for a file that cannot be decoded or parsed.
+    Unfixable for a file that cannot be parsed.
     """
-    state = _State(Source.read(data), find)
+    state = _State(source, find)
     fixed: list[Finding] = []
     refused: dict[tuple[str, str, tuple[Edit, ...]], tuple[Finding, str]] = {}
     for _ in range(ROUNDS):
-        chosen = choose(state.findings, state.tree, state.source.lines)
+        chosen = choose(state.findings, state.tree, state.source)
         wanted = [
             finding
             for finding in chosen
@@ -149,20 +196,20 @@ def repair(data: bytes, find: Find, choose: Choose, *, unsafe: bool = False) -> 
         else:
             state = made
             fixed += batch
-    left = tuple(choose(state.findings, state.tree, state.source.lines))
-    return Repaired(state.source, tuple(fixed), left, tuple(refused.values()))
+    left = tuple(choose(state.findings, state.tree, state.source))
+    return Result(state.source, tuple(fixed), left, tuple(refused.values()))
 
 
-class _State:
+class _State(Generic[P]):
     """A file and what is found in it."""
 
-    def __init__(self, source: Source, find: Find) -> None:
+    def __init__(self, source: P, find: Callable[[ast.Module, P], Sequence[Finding]]) -> None:
         self.source = source
         self.tree = source.tree()
         self._find = find
-        self.findings = find(self.tree, source.lines)
+        self.findings = find(self.tree, source)
 
-    def after(self, batch: Sequence[Finding]) -> _State | str:
+    def after(self, batch: Sequence[Finding]) -> _State[P] | str:
         """The file once all these repairs are made, or why they do not hold."""
         edits = {edit for finding in batch if finding.fix for edit in finding.fix.edits}
         try:
@@ -179,7 +226,7 @@ class _State:
         return made
 
 
-def _mark(source: Source, finding: Finding) -> tuple[str, str, tuple[Edit, ...]]:
+def _mark(source: Program, finding: Finding) -> tuple[str, str, tuple[Edit, ...]]:
     """By what a repair that was refused is known again, wherever it has moved to."""
     fix = finding.fix
     edits = fix.edits if fix else ()
@@ -205,7 +252,7 @@ def _touch(one: Edit, other: Edit) -> bool:
     return (second.line, second.column) <= (first.end_line, first.end_column)
 
 
-def _comments(source: Source) -> Counter[str]:
+def _comments(source: Program) -> Counter[str]:
     try:
         return Counter(
             token.string

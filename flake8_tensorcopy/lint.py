@@ -9,19 +9,23 @@ from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options
 from flake8_tensorcopy.engine import Analysis, analyse
 from flake8_tensorcopy.engine.model import Finding, Rule, Span
+from flake8_tensorcopy.engine.notebook import Cells, percent_cells
 
 
-def lint(tree: ast.Module, lines: Sequence[str], options: Options, *, repairs: bool = True) -> list[Finding]:
+def lint(
+    tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells | None = None, *, repairs: bool = True
+) -> list[Finding]:
     """What the enabled rules find: sorted by place and code, at most one finding for each place and code.
 
-    `tree` is the stdlib tree of the text whose lines, newlines kept, are `lines`.  Without `repairs` no finding has
-    one, which saves the time to make them.  Parts of the file that the engine or LibCST cannot take give one TSC000
-    together; what was found in the other parts stands.
+    `tree` is the stdlib tree of the text whose lines, newlines kept, are `lines`; `cells` are those of a notebook.
+    Without `repairs` no finding has one, which saves the time to make them.  Parts of the file that the engine or
+    LibCST cannot take give one TSC000 together; what was found in the other parts stands.
     """
     if not any("torch" in line for line in lines):
         return []
     rules = [rule for rule in registry.rules().values() if options.preview or not rule.preview]
-    analysis = analyse(tree, frozenset(kind for rule in rules for kind in rule.kinds), options.train_calls)
+    kinds = frozenset(kind for rule in rules for kind in rule.kinds)
+    analysis = analyse(tree, kinds, options.train_calls, cells or percent_cells(tree, lines))
     found = list(_decide(analysis, tree, lines, rules, repairs)) if analysis.regions else []
     if analysis.problem is not None:
         found.append(not_analysed(analysis.problem))

@@ -15,6 +15,7 @@ from flake8_tensorcopy.config import Settings
 
 LOG = logging.getLogger(__name__)
 PREFIX = "TSC"
+COPIES = ".ipynb_checkpoints"  # the folder where Jupyter keeps what a notebook was
 UNREADABLE = ("E902", "E999")  # flake8's codes for a file that cannot be read or parsed
 
 
@@ -63,7 +64,7 @@ def discover(paths: Sequence[str], settings: Settings, stdin_name: str) -> list[
     Folders give the files below them whose name fits.  A file that is named is looked at unless it is excluded itself;
     with `force_exclude` also unless a folder on the way to it is.
     """
-    exclude = (*settings.exclude, *settings.extend_exclude)
+    exclude = (*settings.exclude, *settings.extend_exclude, COPIES)
     found: dict[str, str] = {}
     for path in expand_paths(
         paths=list(paths), stdin_display_name=stdin_name, filename_patterns=settings.filename, exclude=exclude

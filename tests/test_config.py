@@ -39,7 +39,7 @@ def settings(**given: Any) -> Settings:
 def test_nothing_is_set_by_default() -> None:
     found = settings()
     assert (found.options, found.select, found.ignore, found.jobs) == (Options(), None, None, 0)
-    assert found.filename == ("*.py",) and ".git" in found.exclude and "__pycache__" in found.exclude
+    assert found.filename == ("*.py", "*.ipynb") and ".git" in found.exclude and "__pycache__" in found.exclude
 
 
 def test_the_command_line_wins_over_the_project_and_that_over_flake8(folder: Path) -> None:

@@ -78,7 +78,7 @@ OWN: dict[str, tuple[str, ...]] = {
         "terminal",
     ),
     "configfiles": ("config", "registry", "report", "selection"),
-    "files": ("atomic", "config", "engine", "fixes", "lint", "noqa", "report", "selection"),
+    "files": ("atomic", "config", "engine", "fixes", "lint", "noqa", "notebooks", "report", "selection"),
     "lsp": (
         "config",
         "configfiles",
@@ -93,7 +93,9 @@ OWN: dict[str, tuple[str, ...]] = {
         "report",
         "selection",
     ),
+    "magics": (),
     "noqa": ("engine",),
+    "notebooks": ("engine", "fixes", "magics"),
     "processes": ("terminal",),
     "report": ("engine", "report"),
     "selection": ("config",),

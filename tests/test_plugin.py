@@ -22,7 +22,7 @@ from flake8_tensorcopy import lint as lint_module
 from flake8_tensorcopy import plugin as plugin_module
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import DEBUG, Options, names
-from flake8_tensorcopy.engine import Analysis, RegionFacts
+from flake8_tensorcopy.engine import Analysis, Cells, RegionFacts
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.model import Finding, Rule, Span
 from flake8_tensorcopy.lint import lint
@@ -294,7 +294,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """
     asked: list[Any] = []
 
-    def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]) -> Analysis:
+    def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str], cells: Cells) -> Analysis:
         asked.append((kinds, train_calls))
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
         deep = [node.name for node in functions if node.name.startswith("deep")]

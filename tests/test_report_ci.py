@@ -57,6 +57,7 @@ def test_json() -> None:
             "message": "in-place `+=` on `images` also changes `original`: `original = images` on line 5 is the same "
             "tensor, and `original` is read on line 7",
             "filename": "a.py",
+            "cell": None,
             "url": None,
             "location": {"row": 6, "column": 5},
             "end_location": {"row": 6, "column": 39},

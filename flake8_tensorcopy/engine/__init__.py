@@ -2,5 +2,6 @@
 
 from flake8_tensorcopy.engine.analysis import Analysis, RegionFacts, analyse
 from flake8_tensorcopy.engine.model import Edit, Finding, Fix, Rule, Span, Step
+from flake8_tensorcopy.engine.notebook import Cells
 
-__all__ = ["Analysis", "Edit", "Finding", "Fix", "RegionFacts", "Rule", "Span", "Step", "analyse"]
+__all__ = ["Analysis", "Cells", "Edit", "Finding", "Fix", "RegionFacts", "Rule", "Span", "Step", "analyse"]

@@ -23,6 +23,7 @@ from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_cal
 from flake8_tensorcopy.engine.hooks import kept_by_hooks
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at, mutated_items
+from flake8_tensorcopy.engine.notebook import Cells
 from flake8_tensorcopy.engine.registration import unregistered
 from flake8_tensorcopy.engine.repeated import repeats_on_self
 from flake8_tensorcopy.engine.replicas import lost_on_replicas
@@ -229,13 +230,22 @@ class Analysis:
     problem: str | None = None
 
 
-def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str] = frozenset()) -> Analysis:
+def analyse(
+    tree: ast.Module,
+    kinds: frozenset[str],
+    train_calls: frozenset[str] = frozenset(),
+    cells: Cells | None = None,
+) -> Analysis:
     """Run every function that may hold a fact of the kinds; functions nested too deeply are named, not run."""
     found = survey(tree)
-    module = Module(found, train_calls)
+    module = Module(found, train_calls, cells.shown if cells else frozenset())
     wanted = [need for kind in kinds for need in _TRIGGERS.get(kind, (0,))]
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)
+    classes = list(found.classes.values())
+    for name in cells.redefined if cells else ():  # which of them a call means is not known
+        found.functions.pop(name, None)
+        found.classes.pop(name, None)
     regions: dict[Function, list[Fact]] = {}
     runs: dict[Function, Run] = {}
     for function in found.all:
@@ -255,7 +265,7 @@ def analyse(tree: ast.Module, kinds: frozenset[str], train_calls: frozenset[str]
     for judge in _JUDGES:
         if kinds.isdisjoint(judge.kinds):
             continue
-        for cls in found.classes.values():
+        for cls in classes:
             every = 0
             for method in cls.methods.values():
                 every |= method.features

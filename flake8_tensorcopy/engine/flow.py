@@ -163,6 +163,9 @@ def _statement(run: Run, node: ast.stmt) -> None:
 
 def _expr(run: Run, node: ast.Expr) -> None:
     value = evaluate(run, node.value)
+    shown = bool(run.module.shown) and (node.lineno, node.col_offset) in run.module.shown
+    if shown:
+        run.use_shown(value, node.value)
     call = node.value
     if isinstance(call, ast.Await):
         call = call.value
@@ -171,7 +174,7 @@ def _expr(run: Run, node: ast.Expr) -> None:
     for written, target, op in run.written_here:
         if written is call:
             lost_write(run, call, target, op)
-    if isinstance(node.value, ast.Call):
+    if isinstance(node.value, ast.Call) and not shown:
         dropped(run, node.value, value)
 
 

@@ -34,8 +34,14 @@ _MAPPINGS = frozenset("dict Dict Mapping typing.Dict typing.Mapping collections.
 class Module:
     """The file under analysis."""
 
-    def __init__(self, survey: Survey, train_calls: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        survey: Survey,
+        train_calls: frozenset[str] = frozenset(),
+        shown: frozenset[tuple[int, int]] = frozenset(),
+    ) -> None:
         self.survey = survey
+        self.shown = shown  # places of statements whose value is displayed
         self.names = survey.names
         self.runs: dict[Function, Run | None] = {}
         self.early: set[Function] = set()  # run before it was known what `__init__` makes: once more when that is known

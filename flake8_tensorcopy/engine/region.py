@@ -78,14 +78,14 @@ class Region:
         end_line = node.end_lineno or node.lineno
         end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
         return Span(
-            node.lineno,
+            int(node.lineno),
             from_utf8(self.lines[node.lineno - 1], node.col_offset),
             end_line,
             from_utf8(self.lines[end_line - 1], end_column),
         )
 
     def line(self, node: ast.AST) -> int:
-        """The line of a node of the ast."""
+        """The line of a node of the ast: a number, which in a notebook is shown with its cell (`notebook.Line`)."""
         return getattr(node, "lineno", 1)
 
     def node(self, site: ast.AST) -> cst.CSTNode | None:

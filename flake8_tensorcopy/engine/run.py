@@ -451,15 +451,20 @@ class Run:
         """The value is printed, formatted or logged."""
         from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 
-        self.use(value, node, "logged")
+        self.use_shown(value, node)
         if self.loop:
             self._waits_for(value, node, "print")
         for ref in value.refs:
-            if ref.place is not None:
-                self.shown.add(ref.place)
             move = moved_to_host(self, ref)
             if move is not None and move is node:
                 host_scalar(self, move, ref, "logged")
+
+    def use_shown(self, value: Value, node: ast.AST) -> None:
+        """The value is shown as it is, on a line of its own."""
+        self.use(value, node, "logged")
+        for ref in value.refs:
+            if ref.place is not None:
+                self.shown.add(ref.place)
 
     def item_read(self, obj: Obj) -> None:
         """An item of a container is read: an edited state_dict serves as a dict of one's own."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from flake8_tensorcopy.engine import Rule
 from flake8_tensorcopy.report import ci, objects, sarif, text
 from flake8_tensorcopy.report.fingerprints import evened, fingerprints, narrowed
-from flake8_tensorcopy.report.model import TOOL, FileReport, Report
+from flake8_tensorcopy.report.model import TOOL, FileReport, Report, Written
 from flake8_tensorcopy.report.places import in_repository
 
-__all__ = ["FORMATS", "TOOL", "FileReport", "evened", "fingerprints", "in_repository", "narrowed", "render"]
+__all__ = ["FORMATS", "TOOL", "FileReport", "Written", "evened", "fingerprints", "in_repository", "narrowed", "render"]
 
 _PLAIN: dict[str, Callable[[Report], str]] = {
     "concise": text.concise,

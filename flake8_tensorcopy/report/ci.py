@@ -1,4 +1,8 @@
-"""What services of continuous integration read, but for SARIF: GitHub's annotations, GitLab's code quality, rdjson."""
+"""What services of continuous integration read, but for SARIF: GitHub's annotations, GitLab's code quality, rdjson.
+
+These show the lines of a file as the repository has it: of a notebook, places are those in its JSON, and what a reader
+of the notebook needs is in the messages.  Repairs are not offered for it: they would have to be JSON, too.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ def github(report: Report) -> str:
 
 
 def _annotation(file: FileReport, path: str, finding: Finding, report: Report) -> str:
-    span = finding.span
+    span = file.in_file(finding.span)
     place: dict[str, str | int] = {"file": path, "line": span.line}
     if span.line < span.end_line:
         place["endLine"] = span.end_line  # GitHub takes columns on one line only
@@ -34,8 +38,9 @@ def _annotation(file: FileReport, path: str, finding: Finding, report: Report) -
         place |= {"col": span.column + 1, "endLine": span.end_line, "endColumn": span.end_column + 1}
     place["title"] = f"{finding.code} {name_of(finding.code, report.rules)}"
     # The log shows nothing but the message.
-    lines = [f"{slashes(file.path)}:{span.line}:{span.column + 1}: {finding.code} {finding.message}"]
-    lines += [f"line {step.span.line}: {step.text}" for step in finding.path]
+    address = f"{file.cells.address(finding.span.line)}:{finding.span.column + 1}"
+    lines = [f"{slashes(file.path)}:{address}: {finding.code} {finding.message}"]
+    lines += [f"line {file.cells.name(step.span.line)}: {step.text}" for step in finding.path]
     command = {"error": "error", "warning": "warning", "note": "notice"}[level(finding.code)]
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in place.items())
     return f"::{command} {properties}::{_data(chr(10).join(lines))}"
@@ -56,10 +61,10 @@ def gitlab(report: Report) -> str:
     for file in report.files:
         path = in_repository(file.path)
         for finding, fingerprint in zip(file.findings, fingerprints(file), strict=True):
-            span = finding.span
+            span = file.in_file(finding.span)
             issues.append(
                 {
-                    "description": f"{finding.code} {finding.message}",
+                    "description": f"{finding.code} {finding.message}{file.cell_of(finding)}",
                     "check_name": name_of(finding.code, report.rules),
                     "fingerprint": fingerprint,
                     "severity": severities[level(finding.code)],
@@ -84,14 +89,18 @@ def rdjson(report: Report) -> str:
 def _diagnostic(file: FileReport, finding: Finding) -> dict[str, Any]:
     path = slashes(file.path)
     found: dict[str, Any] = {
-        "message": finding.message,
+        "message": f"{finding.message}{file.cell_of(finding)}",
         "location": {"path": path},
         "severity": {"error": "ERROR", "warning": "WARNING", "note": "INFO"}[level(finding.code)],
         "code": {"value": finding.code},
     }
     if not whole_file(finding):
         found["location"]["range"] = _range(file, finding.span)
-    if finding.fix is not None and (suggestion := _suggestion(file, finding.fix.edits)) is not None:
+    if (
+        finding.fix is not None
+        and not file.written
+        and (suggestion := _suggestion(file, finding.fix.edits)) is not None
+    ):
         found["suggestions"] = [suggestion]
     if finding.path:
         found["related_locations"] = [
@@ -102,9 +111,11 @@ def _diagnostic(file: FileReport, finding: Finding) -> dict[str, Any]:
 
 
 def _range(file: FileReport, span: Span) -> dict[str, dict[str, int]]:
+    place = file.in_file(span)
+    first, last = file.text_in_file(span.line), file.text_in_file(span.end_line)
     return {
-        "start": {"line": span.line, "column": to_utf8(file.text(span.line), span.column) + 1},
-        "end": {"line": span.end_line, "column": to_utf8(file.text(span.end_line), span.end_column) + 1},
+        "start": {"line": place.line, "column": to_utf8(first, place.column) + 1},
+        "end": {"line": place.end_line, "column": to_utf8(last, place.end_column) + 1},
     }
 
 

@@ -78,7 +78,8 @@ class _Drawing:
         self._file = file
         self._marks = marks
         self._lanes = _lanes(mark for mark in marks if mark.long)
-        self._margin = len(str(max(mark.span.end_line for mark in marks)))
+        self._margin = len(str(max(file.cells.place(mark.span.end_line)[1] for mark in marks)))
+        self._headed = len({file.cells.place(mark.span.line)[0] for mark in marks}) > 1
         self._limit = max(width - self._margin - len(" | ") - 2 * self._breadth, 1)
         self._open: set[Mark] = set()  # the spans over lines that have begun
 
@@ -89,9 +90,12 @@ class _Drawing:
 
     def rows(self) -> list[Row]:
         rows: list[Row] = [self._row("")]
-        before = 0
+        before, cell = 0, None
         for number in _shown(self._marks):
-            if before and number - before == 2:
+            last, (cell, _) = cell, self._file.cells.place(number)
+            if self._headed and cell != last:
+                rows.append([*self._row(""), (f"cell {cell}:", "frame")])
+            elif before and number - before == 2:
                 rows += self._line(before + 1)
             elif before and number - before > 2:
                 rows.append([(GAP.ljust(self._margin + 3), "frame"), *self._bars()])
@@ -108,7 +112,7 @@ class _Drawing:
         begun = [mark for mark in here if mark.long and mark.span.line == number]
         flush = [mark for mark in begun if not text[: mark.span.column].strip()]
         signs = dict.fromkeys(flush, "/")
-        yield [*self._row(str(number), signs), (line.text, "")]
+        yield [*self._row(str(self._file.cells.place(number)[1]), signs), (line.text, "")]
         self._open.update(flush)
         for mark in here:
             if not mark.long:

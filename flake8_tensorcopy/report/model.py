@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from flake8_tensorcopy.engine import Finding, Rule, Span
+from flake8_tensorcopy.engine import Cells, Finding, Rule, Span
 
 TOOL = "flake8-tensorcopy"  # the name that reports give to what made them
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where a line of a notebook's program stands in the file.
+
+    `row` is the line of the file, from 1, where it begins, and `text` that line; `columns` are those there of its
+    characters and of its end, which escapes in the file make others than in the program.
+    """
+
+    row: int
+    columns: Sequence[int]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +32,8 @@ class FileReport:
     flake8 hands to plugins: decoded, without a byte order mark, newlines as line feeds; `findings` are in the order of
     showing.  `noqa_rows` maps the line of a finding to the one where a noqa comment for it belongs, where that is
     another.  `fingerprints` are those of the findings where others of the file, which count for them, are not shown.
+    Of a notebook, the lines are those of its code cells, as `cells` says, and `written` says of those lines where
+    something is found, or begins or ends on the way there, where they stand in the file.
     """
 
     path: str
@@ -26,10 +41,33 @@ class FileReport:
     findings: Sequence[Finding]
     noqa_rows: Mapping[int, int] = field(default_factory=dict)
     fingerprints: Sequence[str] | None = None
+    cells: Cells = field(default_factory=Cells)
+    written: Mapping[int, Written] = field(default_factory=dict)
 
     def text(self, line: int) -> str:
         """A line without its newline; empty where the file has no such line."""
         return self.lines[line - 1].rstrip("\n") if 1 <= line <= len(self.lines) else ""
+
+    def in_file(self, span: Span) -> Span:
+        """Where a span stands in the file itself, which is JSON if it is a notebook."""
+        if not self.written:
+            return span
+        start, end = self.written[span.line], self.written[span.end_line]
+        return Span(start.row, _item(start.columns, span.column), end.row, _item(end.columns, span.end_column))
+
+    def located(self, finding: Finding) -> Finding:
+        """The finding with the places of `in_file`."""
+        steps = tuple(replace(step, span=self.in_file(step.span)) for step in finding.path)
+        return replace(finding, span=self.in_file(finding.span), path=steps)
+
+    def text_in_file(self, line: int) -> str:
+        """The line of the file itself on which a line begins."""
+        return self.written[line].text if self.written else self.text(line)
+
+    def cell_of(self, finding: Finding) -> str:
+        """What is said behind a message whose reader is shown the file itself: nothing but for a notebook."""
+        cell, row = self.cells.place(finding.span.line)
+        return "" if cell is None else f" (cell {cell}, line {row})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +77,10 @@ class Report:
     files: Sequence[FileReport]
     rules: Mapping[str, Rule]
     page: Callable[[Rule], str]
+
+
+def _item(columns: Sequence[int], column: int) -> int:
+    return columns[min(column, len(columns) - 1)]
 
 
 # What is reported of a file that no rule has looked at, by the names that such findings have where a name is needed.

@@ -1,4 +1,7 @@
-"""SARIF 2.1.0, with what GitHub's code scanning asks for and shows, within its limits."""
+"""SARIF 2.1.0, with what GitHub's code scanning asks for and shows, within its limits.
+
+Of a notebook, regions are those in its JSON, which is what a viewer shows; messages name cells.
+"""
 
 from __future__ import annotations
 
@@ -113,34 +116,36 @@ def _short(text: str) -> str:
 
 def _result(path: str, file: FileReport, finding: Finding, fingerprint: str, rules: dict[str, int]) -> Object:
     related = [step for step in finding.path if step.span != finding.span]
+    message = f"{finding.message}{file.cell_of(finding)}"
     result: Object = {
         "ruleId": finding.code,
         "ruleIndex": rules[finding.code],
         "level": level(finding.code),
-        "message": {"text": _linked(finding.message, [step.span.line for step in related])},
+        "message": {"text": _linked(message, [file.cells.name(step.span.line) for step in related])},
         "locations": [{"physicalLocation": _tight(file, path, finding.span)}],
         "partialFingerprints": {"primaryLocationLineHash": fingerprint, f"{TOOL}/v1": fingerprint},
     }
     if related:
         result["relatedLocations"] = [
-            {"id": number, **_location(path, step.span, step.text)} for number, step in enumerate(related, 1)
+            {"id": number, **_location(path, file.in_file(step.span), step.text)}
+            for number, step in enumerate(related, 1)
         ]
     if finding.path:
-        steps = [{"location": _location(path, step.span, step.text)} for step in finding.path]
+        steps = [{"location": _location(path, file.in_file(step.span), step.text)} for step in finding.path]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
-    if finding.fix is not None:
+    if finding.fix is not None and not file.written:
         result["fixes"] = [_fix(path, finding.fix)]
     return result
 
 
-def _linked(message: str, lines: Sequence[int]) -> str:
+def _linked(message: str, lines: Sequence[str]) -> str:
     """The message with a link to the related location wherever it names its line; the others follow at its end.
 
     GitHub shows no related location without one.
     """
     numbers: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
-        numbers.setdefault(str(line), number)
+        numbers.setdefault(line, number)
     text = _literal(message, linked=bool(numbers))
     named: set[str] = set()
 
@@ -148,7 +153,7 @@ def _linked(message: str, lines: Sequence[int]) -> str:
         named.add(match[1])
         return f"[{match[0]}]({numbers[match[1]]})" if match[1] in numbers else match[0]
 
-    text = re.sub(r"\bline (\d+)\b", link, text)
+    text = re.sub(r"\bline (\d+(?: of cell \d+)?)\b", link, text)
     rest = [f"[line {line}]({number})" for line, number in numbers.items() if line not in named]
     return f"{text}; see {', '.join(rest)}" if rest else text
 
@@ -163,9 +168,9 @@ def _literal(text: str, *, linked: bool = False) -> str:
 def _tight(file: FileReport, path: str, span: Span) -> Object:
     """The place of a finding, of a span over lines only the first: GitHub annotates if all lines are in the change."""
     if span.end_line == span.line:
-        return _physical(path, span)
+        return _physical(path, file.in_file(span))
     first = Span(span.line, span.column, span.line, max(len(file.text(span.line).rstrip()), span.column))
-    return _physical(path, first) | {"contextRegion": _region(span)}
+    return _physical(path, file.in_file(first)) | {"contextRegion": _region(file.in_file(span))}
 
 
 def _location(path: str, span: Span, text: str) -> Object:

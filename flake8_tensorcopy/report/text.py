@@ -44,8 +44,8 @@ def _finding(file: FileReport, finding: Finding, report: Report, width: int) -> 
 
 
 def _header(file: FileReport, finding: Finding, fixable: bool = False) -> Row:
-    span = finding.span
-    row = [(visible(file.path), "path"), (f":{span.line}:{span.column + 1}: ", ""), (finding.code, "code")]
+    place = f":{file.cells.address(finding.span.line)}:{finding.span.column + 1}: "
+    row = [(visible(file.path), "path"), (place, ""), (finding.code, "code")]
     if fixable and finding.fix is not None:
         row += [(" ", ""), ("[*]" if finding.fix.safe else "[* unsafe]", "fix")]
     return [*row, (f" {visible(finding.message)}", "")]
