@@ -42,7 +42,8 @@ none for a leaf, an item, and a name that is not read again. Better still: make 
 
 Proof is a torch call or operation that made the tensor, unpacking `for images, labels in loader`, or an annotation.
 Silent for modules and criteria, tokenizer and processor outputs, `for batch in loader`, `batch["key"]`, and objects
-of one's own classes: many of these move in place.
+of one's own classes: many of these move in place. Silent, too, where a tensor is made in the same statement
+(`torch.zeros(1).cuda()`): that sets the device up.
 
 ## References
 

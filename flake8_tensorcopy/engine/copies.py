@@ -68,8 +68,8 @@ def copy_after(run: Run, obj: Obj, chain: Chain, at: int, write: ast.AST | None 
     """A copy of what one step of a derivation gave; before the step where that itself is the write."""
     link = chain[at]
     node = link.node
-    if not isinstance(node, ast.expr) or link.kind == UNSURE:
-        return None
+    if not isinstance(node, ast.expr) or link.kind == UNSURE or link.op == "requires_grad_":
+        return None  # a copy of a leaf is none
     array = Ref(obj, chain[: at + 1]).kind == "array"
     if node in run.called:
         # What a function of this file did to what it returns.

@@ -339,7 +339,7 @@ def copy_of(
 ) -> Value:
     """A fresh storage that holds a copy of (part of) the data of a reference, one of the alternatives of `whole`."""
     obj = Obj(
-        "tensor" if ref.kind == "tensor" else "array" if ref.obj.kind == "array" else "unknown",
+        "tensor" if ref.kind == "tensor" else "array" if "array" in (ref.kind, ref.obj.kind) else "unknown",
         "fresh",
         node,
         made=made,

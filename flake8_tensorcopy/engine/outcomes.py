@@ -35,6 +35,7 @@ from flake8_tensorcopy.engine.unwrapped import report_unwrapped
 from flake8_tensorcopy.engine.updating import change_of, under_no_grad
 from flake8_tensorcopy.engine.values import (
     Arm,
+    Obj,
     Value,
 )
 from flake8_tensorcopy.engine.written_back import repeatable
@@ -70,7 +71,10 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             views=op.result == "view",
             evidence=max(strict, own),
             receiver_evidence=strict,
-            probing=run.quiet > 0 or op.overlaps or not library.CLOCKS.isdisjoint(run.function.calls),
+            probing=run.quiet > 0
+            or op.overlaps
+            or not library.CLOCKS.isdisjoint(run.function.calls)
+            or _made_to_try(call.func.value, obj),
             statement=run.stmt,
             target=call.func.value,
             method=True,
@@ -80,6 +84,12 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
         )
     )
     run.about[(DroppedResult, call)] = (obj, run.stmt)
+
+
+def _made_to_try(receiver: ast.expr, obj: Obj) -> bool:
+    """`torch.zeros(1).cuda()` alone: a tensor that nobody could use later is made, as to set the device up."""
+    op = ops.function(f"torch.{obj.made}")
+    return obj.node is receiver and obj.owner == "fresh" and op is not None and op.factory
 
 
 def _dropped_function(run: Run, call: ast.Call) -> None:
