@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options
@@ -19,6 +21,27 @@ def lint(tree: ast.Module, lines: Sequence[str], options: Options) -> list[Findi
     """
     if not any("torch" in line for line in lines):
         return []
+    with _no_collection():
+        return _lint(tree, lines, options)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The cyclic garbage of one file waits until the file is done.
+
+    An analysis makes many objects and keeps most of them to its end: each collection on the way would go through all
+    of them, and the tree, for next to nothing, which takes a fifth of the time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _lint(tree: ast.Module, lines: Sequence[str], options: Options) -> list[Finding]:
     rules = [rule for rule in registry.rules().values() if options.preview or not rule.preview]
     analysis = analyse(tree, frozenset(kind for rule in rules for kind in rule.kinds), options.train_calls)
     found = list(_decide(analysis, tree, lines, rules)) if analysis.regions else []
