@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.graph import (
 from flake8_tensorcopy.engine.growth import grown_in_loop
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.outcomes import (
     accumulated,
     batch_of_tensors,
@@ -90,7 +91,7 @@ def _names_in(function: Function) -> frozenset[str]:
     for inner in function.inner:
         body = inner.body if isinstance(inner.body, list) else [inner.body]
         for statement in body:
-            names.update(n.id for n in ast.walk(statement) if isinstance(n, ast.Name))
+            names.update(n.id for n in walk(statement) if isinstance(n, ast.Name))
     return frozenset(names)
 
 
@@ -357,7 +358,7 @@ def _may_leave_or_grow(node: ast.For | ast.AsyncFor) -> bool:
         isinstance(item, (ast.Break, ast.Continue))
         or (isinstance(item, ast.Attribute) and item.attr in ("append", "extend", "insert", "pop", "remove"))
         for statement in node.body
-        for item in ast.walk(statement)
+        for item in walk(statement)
     )
 
 
@@ -543,7 +544,7 @@ def _bind_pattern(run: Run, pattern: ast.pattern, subject: Value, source: ast.ex
             if name is not None:
                 run.now.bind(name, run.bound(subject, Place(name, run.stmt, loop=run.loop), source))
         case _:
-            for item in ast.walk(pattern):
+            for item in walk(pattern):
                 if isinstance(item, (ast.MatchAs, ast.MatchStar)) and item.name is not None:
                     run.now.bind(item.name, UNKNOWN)
 

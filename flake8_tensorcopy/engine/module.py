@@ -9,6 +9,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.graph import frozen_attributes
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
 
@@ -90,7 +91,7 @@ class Module:
             known.inner = [
                 item
                 for statement in node.body
-                for item in ast.walk(statement)
+                for item in walk(statement)
                 if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
             ]
         return known

@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
 )
 from flake8_tensorcopy.engine.graph import Tape
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
@@ -278,7 +279,7 @@ class Run:
         """The names that an expression mentions."""
         known = self._names.get(node)
         if known is None:
-            known = self._names[node] = tuple(sorted({n.id for n in ast.walk(node) if isinstance(n, ast.Name)}))
+            known = self._names[node] = tuple(sorted({n.id for n in walk(node) if isinstance(n, ast.Name)}))
         return known
 
     def short(self, node: ast.AST) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.names import Names
+from flake8_tensorcopy.engine.nodes import FIELDS, walk
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -341,6 +342,16 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             deepest = level
             if level > MAX_DEPTH and result.too_deep is None:
                 result.too_deep = (owner.name, getattr(node, "lineno", 1))
+        if isinstance(node, ast.Name):
+            features |= _ATTRIBUTES.get(node.id, 0)
+            continue
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and "cuda" in node.value[:10]:
+                features |= CUDA | LEGACY if node.value[:11] == "torch.cuda." else CUDA
+            continue
+        if type(node) not in _TELLING:
+            _below(stack, node, level)
+            continue
         match node:
             case ast.Attribute():
                 name = node.attr
@@ -358,13 +369,6 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     if cls is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
                         cls.assigns.setdefault(name, set()).add(owner.name)
                 stack.append((node.value, level + 1))
-                continue
-            case ast.Name():
-                features |= _ATTRIBUTES.get(node.id, 0)
-                continue
-            case ast.Constant():
-                if isinstance(node.value, str) and "cuda" in node.value[:10]:
-                    features |= CUDA | LEGACY if node.value[:11] == "torch.cuda." else CUDA
                 continue
             case ast.Call():
                 if cls is not None:
@@ -492,7 +496,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= DROPPED
             case ast.For() | ast.AsyncFor() | ast.comprehension():
                 if not isinstance(node, ast.comprehension):
-                    owner.loops.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
+                    owner.loops.update(n.id for n in walk(node.target) if isinstance(n, ast.Name))
                 features |= SHARE
             case ast.Return(value=given) if given is not None:
                 if _keeps(given):
@@ -521,13 +525,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             case ast.Import() | ast.ImportFrom():
                 result.names.add(node)
                 continue
-        deeper = level + 1 if isinstance(node, ast.expr) else level
-        for name in node._fields:
-            child = getattr(node, name, None)
-            if isinstance(child, list):
-                stack.extend((item, deeper) for item in child if isinstance(item, ast.AST))
-            elif isinstance(child, ast.AST):
-                stack.append((child, deeper))
+        _below(stack, node, level)
     if wrapped > plainly:
         features |= UNWRAP
     if cls is not None:
@@ -543,6 +541,51 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
         owner.features |= HANDS_OUT
     if owner.calls & _EACH or ("step" in owner.calls and owner.calls & _BACKWARD):
         owner.features |= STEPS
+
+
+# The types of node that tell anything by themselves.
+_TELLING = frozenset(
+    {
+        ast.AnnAssign,
+        ast.Assign,
+        ast.AsyncFor,
+        ast.AsyncFunctionDef,
+        ast.Attribute,
+        ast.AugAssign,
+        ast.BinOp,
+        ast.Call,
+        ast.Delete,
+        ast.DictComp,
+        ast.Expr,
+        ast.For,
+        ast.FunctionDef,
+        ast.GeneratorExp,
+        ast.Import,
+        ast.ImportFrom,
+        ast.Lambda,
+        ast.ListComp,
+        ast.MatchAs,
+        ast.NamedExpr,
+        ast.Return,
+        ast.Slice,
+        ast.Subscript,
+        ast.Yield,
+        ast.YieldFrom,
+        ast.comprehension,
+    }
+)
+
+
+def _below(stack: list[tuple[ast.AST, int]], node: ast.AST, level: int) -> None:
+    """Put what stands in a node on the stack, with its depth in expressions."""
+    if isinstance(node, ast.expr):
+        level += 1
+    for name in FIELDS[type(node)]:
+        child = getattr(node, name, None)
+        if isinstance(child, list):
+            stack += [(item, level) for item in child if isinstance(item, ast.AST)]
+        elif isinstance(child, ast.AST):
+            stack.append((child, level))
 
 
 def _named(value: ast.expr) -> list[str]:
@@ -708,7 +751,7 @@ def _calls_feature(node: ast.Call, called: str) -> int:
     if called in _STORAGE_CALLS or any(keyword.arg == "mmap_mode" for keyword in node.keywords):
         return STORAGE
     if called == "append":
-        return STORAGE if any(isinstance(item, ast.Subscript) for one in node.args for item in ast.walk(one)) else 0
+        return STORAGE if any(isinstance(item, ast.Subscript) for one in node.args for item in walk(one)) else 0
     if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
         return WRAP
     if called == "deepcopy":
