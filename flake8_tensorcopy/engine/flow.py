@@ -80,9 +80,14 @@ def _direct(body: list[ast.stmt]) -> list[FunctionNode]:
         node = pending.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             found.append(node)
-        elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-            pending.extend(ast.iter_child_nodes(node))
+            continue
+        for name in _BODIES:
+            pending += getattr(node, name, ())
     return found
+
+
+# The fields that hold statements, or handlers and cases with statements in them.
+_BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
 
 
 def _names_in(function: Function) -> frozenset[str]:
@@ -231,7 +236,7 @@ def _if(run: Run, node: ast.If) -> None:
         yes, no = arm_of(run, node.test)
         before = run.now
         arms = before.arms
-        possible = [arm for arm in (yes, no) if Arm(arm.test, not arm.taken) not in arms]
+        possible = [arm for arm in (yes, no) if arm.other not in arms]
         if yes in possible:
             run.state = before.copy()
             run.now.arms = arms | {yes}
@@ -514,13 +519,10 @@ def _match(run: Run, node: ast.Match) -> None:
     before = run.now
     exits: list[State | None] = []
     exhaustive = False
+    choices = [run.module.arms((id(node), run.loop, position)) for position in range(len(node.cases))]
     for position, case in enumerate(node.cases):
         run.state = before.copy()
-        run.now.arms = (
-            before.arms
-            | {Arm((id(node), run.loop, position), True)}
-            | {Arm((id(node), run.loop, other), False) for other in range(len(node.cases)) if other != position}
-        )
+        run.now.arms = before.arms | {arms[0 if at == position else 1] for at, arms in enumerate(choices)}
         _bind_pattern(run, case.pattern, subject, node.subject)
         if case.guard is not None:
             run.use(evaluate(run, case.guard), case.guard, "test")

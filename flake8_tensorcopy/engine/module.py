@@ -11,7 +11,7 @@ from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.source import Class, Function, Survey
-from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
+from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref, Value, both_arms
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
@@ -58,7 +58,15 @@ class Module:
         self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
+        self._arms: dict[object, tuple[Arm, Arm]] = {}
         self.passed: dict[Function, list[Passed]] = {}  # what calls pass to functions whose facts may ask for it
+
+    def arms(self, test: object) -> tuple[Arm, Arm]:
+        """The two arms of a test, the same objects whenever it is met."""
+        known = self._arms.get(test)
+        if known is None:
+            known = self._arms[test] = both_arms(test)
+        return known
 
     # ----- runs of other functions
 

@@ -17,10 +17,11 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
 )
 from flake8_tensorcopy.engine.graph import Tape
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import children, walk
 from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.trail import Trail
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -269,7 +270,7 @@ class Run:
                 known = node.id
             else:
                 try:
-                    known = ast.unparse(node)
+                    known = text_of(node)
                 except ValueError:  # an integer too long to print
                     known = "..."
             self._texts[node] = known
@@ -488,9 +489,9 @@ class Run:
             pending: list[ast.AST] = [self.function.node]
             while pending:
                 outer = pending.pop()
-                children = list(ast.iter_child_nodes(outer))
-                self._parents.update(dict.fromkeys(children, outer))
-                pending.extend(reversed(children))
+                inside = children(outer)
+                self._parents.update(dict.fromkeys(inside, outer))
+                pending.extend(reversed(inside))
         return self._parents
 
     def mentions(self, name: str) -> list[ast.Name]:

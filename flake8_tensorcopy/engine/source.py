@@ -42,7 +42,7 @@ KEPT_ITEMS = 1 << 24  # a name for a generator, for parameters, for a list of th
 MODULE_ALIAS = 1 << 25  # a second name, move or shallow copy of what may be a module
 INDEX_ADD = 1 << 26  # `x[idx] += v`
 LOADS_STATE = 1 << 27  # `load_state_dict`
-REPEAT = 1 << 28  # a list display times a number, a comprehension of one name, `dict.fromkeys`
+REPEAT = 1 << 28  # a list display times a number, a comprehension of a name it does not bind, `dict.fromkeys`
 SELF_COPY = 1 << 29  # a write with an operand of the same name, or a product of matrices with `out=`
 STORAGE = 1 << 30  # what keeps, moves or borrows a storage: `torch.save`, `share_memory_`, `frombuffer`
 WRAP = 1 << 31  # a parameter built over a tensor
@@ -72,6 +72,10 @@ ASYNC = 1 << 48  # `non_blocking=`, `pin_memory`
 CUDA = 1 << 49  # names CUDA: `.cuda()`, "cuda:0"
 LEGACY = 1 << 50  # a tensor type by its old name, `load`
 STEPS = 1 << 51  # `backward` and `step`, or what waits for each element
+KEEPS_PART = 1 << 57  # appends what may be a view of a part: `append(x[0])`
+TO_HOST = 1 << 58  # names the host: `.cpu()`, "cpu"
+CAST = 1 << 59  # a call that may change the dtype: `float()`, `to(torch.half)`
+VIA_NUMPY = 1 << 60  # makes arrays of tensors
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -235,6 +239,9 @@ _HANDED_ON = (
     | HOOK
     | REPEAT
     | STORAGE
+    | KEEPS_PART
+    | CAST
+    | VIA_NUMPY
     | INFERENCE
     | BACKWARD
     | UNWRAP
@@ -346,8 +353,11 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             features |= _ATTRIBUTES.get(node.id, 0)
             continue
         if isinstance(node, ast.Constant):
-            if isinstance(node.value, str) and "cuda" in node.value[:10]:
-                features |= CUDA | LEGACY if node.value[:11] == "torch.cuda." else CUDA
+            if isinstance(node.value, str):
+                if "cuda" in node.value[:10]:
+                    features |= CUDA | LEGACY if node.value[:11] == "torch.cuda." else CUDA
+                elif node.value == "cpu":
+                    features |= TO_HOST
             continue
         if type(node) not in _TELLING:
             _below(stack, node, level)
@@ -405,6 +415,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= TENSOR_OF
                 elif called in _CHAINED and chained(node, called):
                     features |= CHAINED
+                if called in _CASTS and (called != "to" or _names_dtype(node)):
+                    features |= CAST
                 if called[-1:] == "_" and called[:1] != "_" and node.args:
                     features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
                 elif called in _STORES:
@@ -443,10 +455,9 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     if isinstance(side, (ast.List, ast.Tuple)):
                         named = any(isinstance(item, (ast.Call, ast.Name, ast.Attribute)) for item in side.elts)
                         features |= REPEAT if named else 0
-            case ast.ListComp() | ast.GeneratorExp() if isinstance(node.elt, (ast.Name, ast.Attribute)):
-                features |= REPEAT
-            case ast.DictComp(value=ast.Name() | ast.Attribute()):
-                features |= REPEAT
+            case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
+                if isinstance(item, (ast.Name, ast.Attribute)) and not _bound_by(node.generators, item):
+                    features |= REPEAT
             case ast.Assign():
                 features |= _keeps(node.value) | _module_alias(owner, node)
                 if isinstance(node.targets[0], ast.Subscript) and isinstance(node.value, ast.BinOp):
@@ -643,7 +654,7 @@ _ATTRIBUTES = {
     "load_state_dict": LOADS_STATE,
     "data_ptr": DATA_PTR,
     "grad": GRAD,
-    "cpu": HOST,
+    "cpu": HOST | TO_HOST,
     "to": HOST,
     "clone": CLONE,
     "deepcopy": CLONE,
@@ -651,9 +662,10 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
-    "numpy": TO_ARRAY,
-    "array": TO_ARRAY,
-    "asarray": TO_ARRAY,
+    "numpy": TO_ARRAY | VIA_NUMPY,
+    "array": TO_ARRAY | VIA_NUMPY,
+    "asarray": TO_ARRAY | VIA_NUMPY,
+    "__array__": VIA_NUMPY,
     "inference_mode": INFERENCE,
     "backward": BACKWARD,
     "manual_backward": BACKWARD,
@@ -699,6 +711,12 @@ def called_name(node: ast.expr) -> str:
     if not isinstance(node, ast.Call):
         return ""
     return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+
+
+def _names_dtype(node: ast.Call) -> bool:
+    """Whether an argument of `to` may be a dtype: no call, no text, nothing called a device."""
+    names = [getattr(item, "attr", getattr(item, "id", "device")) for item in node.args]
+    return any(item.arg in ("dtype", None) for item in node.keywords) or any("dev" not in name for name in names)
 
 
 def receiver_of(node: ast.expr) -> ast.expr:
@@ -751,7 +769,7 @@ def _calls_feature(node: ast.Call, called: str) -> int:
     if called in _STORAGE_CALLS or any(keyword.arg == "mmap_mode" for keyword in node.keywords):
         return STORAGE
     if called == "append":
-        return STORAGE if any(isinstance(item, ast.Subscript) for one in node.args for item in walk(one)) else 0
+        return KEEPS_PART if any(isinstance(item, ast.Subscript) for one in node.args for item in walk(one)) else 0
     if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
         return WRAP
     if called == "deepcopy":
@@ -767,6 +785,12 @@ def _calls_feature(node: ast.Call, called: str) -> int:
 
 _WRAPS = frozenset({"Parameter", "from_pretrained", "vector_to_parameters"})
 _STORAGE_CALLS = frozenset("save share_memory_ frombuffer memmap broadcast_to sliding_window_view".split())
+
+
+def _bound_by(generators: list[ast.comprehension], item: ast.expr) -> bool:
+    """Whether a comprehension itself binds a name of the item."""
+    targets = {node.id for one in generators for node in walk(one.target) if isinstance(node, ast.Name)}
+    return any(isinstance(node, ast.Name) and node.id in targets for node in walk(item))
 
 
 def _names_again(target: ast.expr, values: list[ast.expr]) -> bool:

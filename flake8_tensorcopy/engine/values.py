@@ -34,11 +34,26 @@ MAX_WRITES = 48
 Path = tuple[str, ...]
 
 
-class Arm(NamedTuple):
-    """The arm of an `if` that a path passed: the test (as text and bindings) and which way."""
+class Arm:
+    """The arm of an `if` that a path passed: the test (as text and bindings) and which way.
 
-    test: object
-    taken: bool
+    One object for each test of a file and each way (`Module.arms`): sets of arms are what an analysis compares most.
+    """
+
+    __slots__ = ("other", "taken", "test")
+
+    other: Arm
+
+    def __init__(self, test: object, taken: bool) -> None:
+        self.test = test
+        self.taken = taken
+
+
+def both_arms(test: object) -> tuple[Arm, Arm]:
+    """The arm on which a test holds, and the other one."""
+    yes, no = Arm(test, True), Arm(test, False)
+    yes.other, no.other = no, yes
+    return yes, no
 
 
 class Link:
@@ -356,7 +371,10 @@ def exclusive(one: frozenset[Arm], other: frozenset[Arm]) -> bool:
         return False
     if len(one) > len(other):
         one, other = other, one
-    return any(Arm(arm.test, not arm.taken) in other for arm in one)
+    for arm in one:
+        if arm.other in other:
+            return True
+    return False
 
 
 def common_prefix(one: Chain, other: Chain) -> int:
