@@ -9,6 +9,9 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+# What is measured is what is installed: no path of the caller's comes before it.
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
 
 class Cost(NamedTuple):
     """What a command took: CPU seconds of it and of its children, and the peak of its resident memory in MiB."""
@@ -19,7 +22,7 @@ class Cost(NamedTuple):
 
 def cost_of(command: Sequence[str], cwd: Path) -> Cost:
     """Run a command, its output unseen.  Raises SystemExit if it fails otherwise than by findings (exit 1)."""
-    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, cwd=cwd, env=CLEAN, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         said = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -31,7 +34,7 @@ def cost_of(command: Sequence[str], cwd: Path) -> Cost:
 
 def seconds_of(command: Sequence[str], cwd: Path) -> Cost:
     """Run a program that measures a part of itself and prints the CPU seconds of that part last."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=cwd, env=CLEAN, capture_output=True, text=True, check=True)
     return Cost(float(done.stdout.split()[-1]), 0.0)
 
 
