@@ -77,6 +77,23 @@ def branches(size: int) -> str:
     return HEAD + "def f(x: torch.Tensor, k):\n    y = x.clone()\n" + body + "    return x + y\n"
 
 
+def rewritten(size: int) -> str:
+    """`size` branches in a row, each of which may bind the tensor anew."""
+    body = "".join(f"    if flags[{n}]:\n        x = x + torch.relu(y) * {n}\n" for n in range(size))
+    return (
+        HEAD + "def f(x: torch.Tensor, y: torch.Tensor, flags):\n    old = x\n    y.mul_(2)\n" + body + "    return x\n"
+    )
+
+
+def straight(size: int) -> str:
+    """One function of `size` lines over one tensor: each line is computed from the one before."""
+    body = "".join(
+        f"    v{n + 1} = torch.relu(v{n}.view(-1, {n + 1}) @ w + v{n}.detach())\n    v{n + 1}.add_(1)\n"
+        for n in range(size // 2)
+    )
+    return HEAD + "def f(v0: torch.Tensor, w: torch.Tensor):\n" + body + f"    return v{size // 2}\n"
+
+
 def alternatives(size: int) -> str:
     """One `if` with `size` branches."""
     body = "".join(f"    elif k == {n}:\n        y = x.view({n}, -1)\n        y.add_({n})\n" for n in range(size))
@@ -140,6 +157,8 @@ SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "the same code, repeated": (repeated, (45, 450, 4_500)),
     "one function of many lines": (one_function, (200, 2_000, 20_000)),
     "branches in a row": (branches, (30, 100, 300, 1_000)),
+    "branches that bind anew": (rewritten, (30, 100, 300, 1_000)),
+    "one long computation": (straight, (200, 2_000, 20_000)),
     "one if of many branches": (alternatives, (30, 100, 300, 1_000)),
     "a list appended to": (appended, (30, 100, 300, 1_000)),
     "functions that call each other": (calls, (5, 50, 500)),
