@@ -68,11 +68,13 @@ class Source:
             raise Unfixable("it is nested too deeply to be parsed") from error
 
     def spliced(self, edits: Iterable[Edit]) -> Source:
-        """The file with edits that do not overlap made; raises Unfixable where its encoding lacks a letter of them."""
+        """The file with the edits made; raises Unfixable where they overlap or its encoding lacks a letter of them."""
         parts: list[str] = []
         at = 0
         for edit in sorted(edits):
             start, end = self._at(edit.span.line, edit.span.column), self._at(edit.span.end_line, edit.span.end_column)
+            if start < at:
+                raise Unfixable("edits of it overlap")
             parts += [self.text[at:start], edit.text.replace("\n", self._newline(edit.span.line))]
             at = end
         text = "".join([*parts, self.text[at:]])

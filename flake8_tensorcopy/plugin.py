@@ -12,9 +12,7 @@ from flake8.exceptions import ExecutionError
 from flake8.options.manager import OptionManager
 
 from flake8_tensorcopy import registry
-from flake8_tensorcopy.config import Options, names
-
-DEBUG = "TENSORCOPY_DEBUG"
+from flake8_tensorcopy.config import DEBUG, Options, names
 
 
 class Plugin:

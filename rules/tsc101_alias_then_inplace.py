@@ -37,8 +37,9 @@ def collate(input_ids: torch.Tensor, pad: int) -> dict[str, torch.Tensor]:
 
 ## Fix
 
-`.clone()` where the second name is bound. Unsafe: it takes memory, and other names that followed the tensor do so no
-more. Where a copy is too dear, compute the new value out of place (`b = b + 1`).
+`.clone()` where the second name is bound (`b = a.clone() if c else d`; after `a = b = x`, a line `b = a.clone()`), or
+`copy.deepcopy` of an element that holds the tensors. Unsafe: it takes memory, and other names that followed the tensor
+do so no more. None where the value may be None there, and where several names are bound from one call.
 
 ## Limits
 
@@ -62,7 +63,6 @@ accumulator that begins as an element of an argument (`average = weights[0]`).
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,7 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {same}, and `{fact.reader}` is read "
                     f"on line {region.line(fact.read)}"
                 )
-                yield Finding(where, "TSC101", message, fact.steps(region), fix=_clone(fact.source, region))
+                yield Finding(where, "TSC101", message, fact.steps(region), fix=_clone(fact, region))
             case StaleRead(link="alias", certain=False, together=True, activation=False) if (
                 fact.evidence >= 2 and fact.reader_origin in ("name", "argument")
             ):
@@ -93,25 +93,30 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}` where both are one "
                     f"tensor{fact.cause(region)}, and `{fact.reader}` is read on line {region.line(fact.read)}"
                 )
-                fix = _clone(fact.source, region)
-                yield Finding(where, "TSC101", message, fact.steps(region), preview=True, fix=fix)
+                yield Finding(where, "TSC101", message, fact.steps(region), preview=True, fix=_clone(fact, region))
             case JoinedWrite() if fact.evidence >= 1:
                 message = (
                     f"`{fact.op}` on `{fact.writer}` also changes `{fact.kept}` on the branch where both are one "
                     f"tensor (bound on line {region.line(fact.bound or fact.site)})"
                 )
-                yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
+                yield Finding(where, "TSC101", message, fact.steps(region), preview=True, fix=_clone(fact, region))
             case AccumulatedItem() if fact.evidence >= 1:
                 message = (
                     f"`{fact.op}` accumulates into the caller's own tensor: `{fact.writer}` is an element of "
                     f"`{fact.collection}` since line {region.line(fact.bound or fact.site)}, not a copy"
                 )
-                yield Finding(where, "TSC101", message, fact.steps(region), preview=True)
+                yield Finding(where, "TSC101", message, fact.steps(region), preview=True, fix=_clone(fact, region))
 
 
-def _clone(shared: ast.AST | None, region: Region) -> Fix | None:
-    """Where the second name is bound."""
-    return region.edit.fix("Bind a clone", region.edit.method(shared, ".clone()"), safe=False)
+def _clone(fact: StaleRead | JoinedWrite | AccumulatedItem, region: Region) -> Fix | None:
+    """Where the second name is bound; of the tensors that an element holds, the whole is copied."""
+    edit = region.edit
+    if isinstance(fact, AccumulatedItem) and fact.inside:
+        return edit.fix("Bind a deep copy", edit.deep_copied(fact.copies), safe=False)
+    change = edit.copied(fact.copies)
+    if change is None and isinstance(fact, StaleRead) and fact.chained is not None:
+        change = edit.after(fact.chained, f"{fact.writer} = {fact.reader}.clone()")
+    return edit.fix("Bind a clone", change, safe=False)
 
 
 def _meant_to_keep(fact: StaleRead) -> bool:

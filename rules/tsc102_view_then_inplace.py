@@ -40,7 +40,8 @@ board[[0, 1]] = board[[1, 0]]
 
 ## Fix
 
-None yet: write `.clone()` where the view is kept; swap through index lists, whose result is a copy.
+`.clone()` where the view is kept (`grid.clone().unbind()` where several are), or, in a swap, of what is stored second:
+`x[0], x[1] = x[1], x[0].clone()`. Unsafe: it takes memory. None where no single expression is the view.
 
 ## Limits
 
@@ -85,14 +86,16 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
                     f"this swap loses `{fact.reader}`: both sides are views of `{fact.writer}`, and the first "
                     "assignment overwrites what the second one reads"
                 )
-                yield Finding(where, "TSC102", message)
+                fix = region.edit.fix("Clone what is stored second", region.edit.copied(fact.copies), safe=False)
+                yield Finding(where, "TSC102", message, fix=fix)
             case StaleRead(reader_derived=True, writer_derived=False) if fact.kept or fact.compared:
                 message = (
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: it is a view "
                     f"(`{region.code(fact.source or fact.read)}` on line {region.line(fact.source or fact.read)}), "
                     f"and `{fact.reader}` is read on line {line}"
                 )
-                yield Finding(where, "TSC102", message, fact.steps(region))
+                fix = region.edit.fix("Keep a clone", region.edit.copied(fact.copies), safe=False)
+                yield Finding(where, "TSC102", message, fact.steps(region), fix=fix)
             case StaleRead(writer_derived=True, reader_derived=False) if fact.owner != "fresh" and (
                 fact.compared or (fact.together and fact.role in ("operand", "return"))
             ):
@@ -100,7 +103,8 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
                     f"{fact.verb} on `{fact.writer}`, a view of `{fact.reader}`{fact.cause(region)}, changes "
                     f"`{fact.reader}` itself, which is read on line {line} as the value before"
                 )
-                yield Finding(where, "TSC102", message, fact.steps(region), preview=True)
+                fix = region.edit.fix("Clone the view", region.edit.copied(fact.copies), safe=False)
+                yield Finding(where, "TSC102", message, fact.steps(region), preview=True, fix=fix)
 
 
 RULE = Rule(

@@ -48,7 +48,8 @@ def sync(target: nn.Module, online: nn.Module) -> None:
 
 ## Fix
 
-None yet: write `.detach().clone()`, or `copy_` for values that go from one parameter to another.
+`.clone()` where the detached tensor is bound or assigned: `x.detach().clone()`, `p.data = q.data.clone()`. Unsafe: it
+takes memory, and what followed the tensor through that name does so no more.
 
 ## Limits
 
@@ -85,13 +86,15 @@ def check(facts: list[StaleRead | ReboundData], region: Region) -> Iterator[Find
                     f"{region.line(source)} shares storage, and `{fact.reader}` is read on line "
                     f"{region.line(fact.read)}"
                 )
-                yield Finding(where, "TSC103", message, fact.steps(region))
+                fix = region.edit.fix("Bind a clone", region.edit.copied(fact.copies), safe=False)
+                yield Finding(where, "TSC103", message, fact.steps(region), fix=fix)
             case ReboundData() if fact.parameter or (fact.looped and fact.evidence >= 2):
                 message = (
                     f"`{fact.target} = {fact.value}` copies nothing: both tensors share one storage from here on, "
                     "and a write to one changes the other"
                 )
-                yield Finding(where, "TSC103", message)
+                fix = region.edit.fix("Assign a clone", region.edit.copied(fact.copies), safe=False)
+                yield Finding(where, "TSC103", message, fix=fix)
 
 
 def _shared_by_mistake(fact: StaleRead) -> bool:

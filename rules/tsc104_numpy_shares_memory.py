@@ -52,7 +52,8 @@ def descend(weight: torch.Tensor, steps: int) -> list[np.ndarray]:
 
 ## Fix
 
-None yet: write `.numpy().copy()`, `torch.tensor(array)` or `.clone()`, or compute out of place.
+`.copy()` behind what gives an array, `.clone()` behind what gives a tensor, where it is bound or stored. Unsafe: it
+takes memory. Where a copy is too dear, compute out of place.
 
 ## Limits
 
@@ -92,19 +93,22 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
                         f"what is stored here changes with `{fact.writer}` ({fact.verb} on line "
                         f"{region.line(fact.site)}): `{region.code(source)}` shares its memory"
                     )
-                    yield Finding(region.span(fact.bound), "TSC104", message, fact.steps(region))
+                    fix = region.edit.fix("Store a copy", region.edit.copied(fact.copies), safe=False)
+                    yield Finding(region.span(fact.bound), "TSC104", message, fact.steps(region), fix=fix)
                     continue
                 message = (
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {shares}, and `{fact.reader}` is "
                     f"read on line {region.line(fact.read)}"
                 )
-                yield Finding(where, "TSC104", message, fact.steps(region))
+                fix = region.edit.fix("Bind a copy", region.edit.copied(fact.copies), safe=False)
+                yield Finding(where, "TSC104", message, fact.steps(region), fix=fix)
             case SharedWrite(link="numpy", owner="argument", certain=True):
                 message = (
                     f"{fact.verb} on `{fact.writer}` changes the caller's `{fact.owner_name}`: `{fact.links[-1]}` "
                     f"shares its memory{fact.cause(region)}"
                 )
-                yield Finding(where, "TSC104", message, fact.steps(region))
+                fix = region.edit.fix("Work on a copy", region.edit.copied(fact.copies), safe=False)
+                yield Finding(where, "TSC104", message, fact.steps(region), fix=fix)
 
 
 RULE = Rule(

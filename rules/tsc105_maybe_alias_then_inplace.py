@@ -36,7 +36,9 @@ def report(scores: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `.to(..., copy=True)` or `.clone()`, or compute out of place (`shares = shares / shares.sum()`).
+`copy=True` for `to`, `clone(memory_format=torch.contiguous_format)` for `contiguous`, `.clone()` behind the others.
+Unsafe: it takes memory, also where the conversion copies. Where that is too dear, compute out of place
+(`x = x / x.sum()`).
 
 ## Limits
 
@@ -61,7 +63,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import SharedWrite, StaleRead
 
 if TYPE_CHECKING:
@@ -79,13 +81,26 @@ def check(facts: list[StaleRead | SharedWrite], region: Region) -> Iterator[Find
                     f"to do ({fact.when}): see line {region.line(source)}; `{fact.reader}` is read on line "
                     f"{region.line(fact.read)}"
                 )
-                yield Finding(where, "TSC105", message, fact.steps(region))
+                yield Finding(where, "TSC105", message, fact.steps(region), fix=_copy(fact, region))
             case SharedWrite(link="maybe", owner="argument", certain=True) if fact.evidence >= 1:
                 message = (
                     f"{fact.verb} on `{fact.writer}` changes the caller's `{fact.owner_name}` when `{fact.maybe_op}` "
                     f"has nothing to do ({fact.when}){fact.cause(region)}"
                 )
-                yield Finding(where, "TSC105", message, fact.steps(region), preview=True)
+                yield Finding(where, "TSC105", message, fact.steps(region), preview=True, fix=_copy(fact, region))
+
+
+def _copy(fact: StaleRead | SharedWrite, region: Region) -> Fix | None:
+    """`to` copies if it is told so; behind the others, as near to what they convert as can be."""
+    edit = region.edit
+    conversions = [copy for copy in reversed(fact.copies) if copy.maybe]
+    for copy in conversions:
+        if copy.op == "to" and not any(edit.has_argument(node, "copy") for node in copy.nodes):
+            change = edit.join(*(edit.add_argument(node, "copy=True") for node in copy.nodes))
+            return edit.fix("Tell `to` to copy", change, safe=False)
+        if copy.op == "contiguous" and (change := edit.contiguous_clone(copy.nodes[0])) is not None:
+            return edit.fix("Clone in contiguous format", change, safe=False)
+    return edit.fix("Bind a copy", edit.copied([*conversions, *fact.copies]), safe=False)
 
 
 RULE = Rule(

@@ -51,8 +51,9 @@ class Block(nn.Module):
 
 ## Fix
 
-None yet: build that module without `inplace=True`, or call the function without it. It may stay on later
-activations, whose input is the fresh output of a layer.
+The function without `inplace=True`, or without its underscore; a module gets `x.clone()`. Where the activated values
+are read under the old name, or the call is a statement, a clone is kept instead. Unsafe: it takes memory. What costs
+nothing is to build the first module without `inplace=True`: on the fresh output of a layer it may stay.
 
 ## Limits
 
@@ -71,7 +72,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import StaleRead
 
 if TYPE_CHECKING:
@@ -94,7 +95,24 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
             f"{fact.verb} works in place on `{fact.writer}`, which is also {kept}, and that is read on line "
             f"{region.line(fact.read)}"
         )
-        yield Finding(region.span(fact.site), "TSC106", message, fact.steps(region))
+        fix = _out_of_place(fact, region) or region.edit.fix(
+            "Keep a clone", region.edit.copied(fact.copies), safe=False
+        )
+        yield Finding(region.span(fact.site), "TSC106", message, fact.steps(region), fix=fix)
+
+
+def _out_of_place(fact: StaleRead, region: Region) -> Fix | None:
+    """Where the result goes to a name of its own and nobody wants the activated values under the old one."""
+    edit = region.edit
+    if not edit.is_used(fact.site) or (fact.writer_used and fact.reader != fact.writer):
+        return None
+    if fact.how == "module":
+        given = edit.arguments(fact.site)
+        one = given[0].value if len(given) == 1 and not given[0].star else None
+        return edit.fix("Give it a clone", edit.method(one, ".clone()"), safe=False)
+    if fact.op.endswith("_"):
+        return edit.fix("Call it out of place", edit.rename(fact.site, fact.op.removesuffix("_")), safe=False)
+    return edit.fix("Call it out of place", edit.drop_argument(fact.site, "inplace"), safe=False)
 
 
 RULE = Rule(

@@ -41,7 +41,9 @@ def rollout(step: torch.Tensor, steps: int) -> list[torch.Tensor]:
 
 ## Fix
 
-None yet: write `.clone()` where the tensor is stored, yielded or returned (`.detach().clone()` in a hook).
+`.clone()` where the tensor is stored, yielded or returned. Unsafe: it takes memory, and who wrote to what was handed
+out on purpose does so in vain. None where it is not plain which of several values it is, and for an attribute that
+the class sets to None.
 
 ## Limits
 
@@ -108,7 +110,8 @@ def check(facts: list[HandedOut], region: Region) -> Iterator[Finding]:
                     "got before"
                 )
         preview = fact.reason not in needed
-        yield Finding(region.span(fact.site), "TSC108", message, fact.steps(region), preview=preview)
+        fix = region.edit.fix("Hand out a clone", region.edit.copied(fact.copies), safe=False)
+        yield Finding(region.span(fact.site), "TSC108", message, fact.steps(region), preview=preview, fix=fix)
 
 
 RULE = Rule(

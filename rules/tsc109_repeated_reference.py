@@ -53,7 +53,9 @@ def totals(pairs: list[tuple[int, torch.Tensor]], classes: int) -> list[torch.Te
 
 ## Fix
 
-None yet: write a comprehension that makes the object anew in each pass, or `copy.deepcopy(layer)` for each.
+A comprehension that makes the object anew in each pass; where the item is no call that makes one, `.clone()` of a
+tensor and `copy.deepcopy(..)` of a layer. Safe for `[torch.zeros(..)] * n` and the like; unsafe elsewhere, as every
+slot gets values, random ones too, and memory of its own. None where several items of a list are not all calls.
 
 ## Limits
 
@@ -69,10 +71,11 @@ slot is bound anew (`out[i] = row`), where the list is only read, and where a na
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Edit, Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import RepeatedReference
 
 if TYPE_CHECKING:
@@ -89,7 +92,29 @@ def check(facts: list[RepeatedReference], region: Region) -> Iterator[Finding]:
             )
         else:
             message = f"every slot is the same {fact.holds} {what}: all places train one set of weights"
-        yield Finding(region.span(fact.site), "TSC109", message, fact.steps(region))
+        yield Finding(region.span(fact.site), "TSC109", message, fact.steps(region), fix=_fix(fact, region))
+
+
+def _fix(fact: RepeatedReference, region: Region) -> Fix | None:
+    edit = region.edit
+    opening, closing, title = "", "", "Make each slot in a comprehension"
+    imported: tuple[Edit, ...] | None = ()
+    if not fact.anew and fact.holds == "tensor":
+        closing, title = ".clone()", "Clone the tensor for each slot"
+    elif not fact.anew:
+        function, imported = edit.function("copy.deepcopy", fact.site) or ("", None)
+        opening, closing, title = f"{function}(", ")", "Copy the layer for each slot"
+    match fact.how:
+        case "multiplied":
+            change = edit.repeated(fact.site, opening, closing)
+        case "fromkeys" if fact.anew or isinstance(fact.item, (ast.Name, ast.Attribute)):
+            text = edit.quoted(fact.item)
+            change = edit.keyed(fact.site, None if text is None else f"{opening}{text}{closing}")
+        case "comprehension":
+            change = edit.call(fact.item, opening[:-1]) if opening else edit.method(fact.item, closing)
+        case _:
+            return None
+    return edit.fix(title, change, imported, safe=fact.constant)
 
 
 RULE = Rule(
@@ -98,5 +123,5 @@ RULE = Rule(
     summary="one layer or tensor in every slot of a list or dict",
     kinds=("RepeatedReference",),
     check=check,
-    fix="unsafe",
+    fix="safe",
 )

@@ -31,8 +31,9 @@ def check_copied(source: torch.Tensor, copied: torch.Tensor) -> None:
 
 ## Fix
 
-None yet: compare `untyped_storage().data_ptr()`. That in turn takes no notice of a slice that went through NumPy
-and back; on the CPU `numpy.shares_memory` sees that too.
+Compares `untyped_storage().data_ptr()`. Unsafe: two views of one storage that do not overlap fail the test from then
+on; and it takes no notice of a slice that went through NumPy and back, which on the CPU `numpy.shares_memory` sees.
+None where an address has a name that is read elsewhere too.
 
 ## Limits
 
@@ -66,7 +67,10 @@ def check(facts: list[PointerTest], region: Region) -> Iterator[Finding]:
             f"different `data_ptr()` does not prove that `{fact.left}` and `{fact.right}` share nothing: a view at an "
             "offset passes; compare `untyped_storage().data_ptr()`"
         )
-        yield Finding(region.span(fact.site), "TSC111", message)
+        edit = region.edit
+        calls = [edit.method(edit.receiver(call), ".untyped_storage()") for call in fact.addresses]
+        fix = edit.fix("Compare the storages", *calls, safe=False)
+        yield Finding(region.span(fact.site), "TSC111", message, fix=fix)
 
 
 RULE = Rule(

@@ -54,7 +54,8 @@ def fit(model: nn.Module, optimizer: torch.optim.Optimizer, batches: list[torch.
 
 ## Fix
 
-None yet: write `copy.deepcopy(model.state_dict())`, or `{k: v.detach().clone() for k, v in ..}`.
+`copy.deepcopy(..)` of the state, in place of the shallow copy where there is one. Safe. Of a comprehension, each value
+becomes a copy: `v.clone()`, `v.to("cpu", copy=True)`. Unsafe: a state may hold more than tensors.
 
 ## Limits
 
@@ -72,10 +73,11 @@ that trains. An optimizer that was passed in is taken to move every module in si
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import StaleSnapshot
 
 if TYPE_CHECKING:
@@ -92,14 +94,27 @@ def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
                 f"`{fact.reader}` is no snapshot: `state_dict()` holds the live tensors of `{fact.module}`{passed}; "
                 f"what `{fact.method}` loads back on line {region.line(fact.read)} has changed with them"
             )
-            yield Finding(region.span(fact.site), "TSC112", message, fact.steps(region))
+            yield Finding(region.span(fact.site), "TSC112", message, fact.steps(region), fix=_fix(fact, region))
             continue
         message = (
             f"`{fact.reader}` is no snapshot: `state_dict()` holds the live tensors of `{fact.module}`{passed}; "
             f"`{fact.change}` on line {region.line(fact.changed)} changes them before line {region.line(fact.read)} "
             "reads them"
         )
-        yield Finding(region.span(fact.site), "TSC112", message, fact.steps(region))
+        yield Finding(region.span(fact.site), "TSC112", message, fact.steps(region), fix=_fix(fact, region))
+
+
+def _fix(fact: StaleSnapshot, region: Region) -> Fix | None:
+    edit, taken = region.edit, fact.taken
+    if fact.takes == "value":
+        return edit.fix("Copy each tensor", edit.cloned(taken), safe=False)
+    found = edit.function("copy.deepcopy", taken)
+    if found is None:
+        return None
+    deepcopy, imported = found
+    direct = fact.takes == "shallow" or (isinstance(taken, ast.Call) and getattr(taken.func, "attr", "") == fact.call)
+    change = edit.deepened(taken, deepcopy, shallow=fact.takes == "shallow")
+    return edit.fix("Copy the state deeply", change, imported, safe=direct)
 
 
 RULE = Rule(

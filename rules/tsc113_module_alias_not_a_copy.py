@@ -54,7 +54,8 @@ class Learner:
 
 ## Fix
 
-None yet: write `copy.deepcopy(model)`.
+`copy.deepcopy(model)`, also in place of `copy.copy(model)`, and before a move: `copy.deepcopy(model).to(device)`. Safe.
+Unsafe where the line binds the name of the module that is trained; none where it binds several names to one module.
 
 ## Limits
 
@@ -75,7 +76,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import ModuleAlias
 
 if TYPE_CHECKING:
@@ -96,7 +97,17 @@ def check(facts: list[ModuleAlias], region: Region) -> Iterator[Finding]:
             f"`{fact.name}` has the parameters of `{fact.module}`: {why}, and `{fact.training}` on line "
             f"{region.line(fact.trained)} {verb} both; use `copy.deepcopy`"
         )
-        yield Finding(region.span(fact.site), "TSC113", message, fact.steps(region))
+        yield Finding(region.span(fact.site), "TSC113", message, fact.steps(region), fix=_fix(fact, region))
+
+
+def _fix(fact: ModuleAlias, region: Region) -> Fix | None:
+    edit, taken = region.edit, fact.taken
+    found = edit.function("copy.deepcopy", taken) if taken is not None else None
+    if found is None or taken is None:
+        return None
+    deepcopy, imported = found
+    change = edit.deepened(taken, deepcopy, shallow=fact.how == "copy.copy")
+    return edit.fix("Copy the module deeply", change, imported, safe=fact.keeps)
 
 
 RULE = Rule(

@@ -41,7 +41,9 @@ def moved(model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tenso
 
 ## Fix
 
-None yet: write `[p.detach().clone() for p in model.parameters()]`.
+Each parameter becomes a copy: `[param.detach().clone() for param in model.parameters()]`, or `.clone()` after `p.data`
+and `p.detach()`; of a list that was copied one layer deep, `copy.deepcopy`. Unsafe: what was kept has no gradients, and
+takes memory of its own.
 
 ## Limits
 
@@ -58,10 +60,11 @@ the parameters of the same module, or copies it back.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import StaleSnapshot
 
 if TYPE_CHECKING:
@@ -81,7 +84,32 @@ def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
                 f"{region.line(fact.read)} reads them"
             )
         message = f"`{fact.reader}` is no snapshot: it holds the live parameters of `{fact.module}`{passed}; {happens}"
-        yield Finding(region.span(fact.site), "TSC114", message, fact.steps(region))
+        yield Finding(region.span(fact.site), "TSC114", message, fact.steps(region), fix=_fix(fact, region))
+
+
+def _fix(fact: StaleSnapshot, region: Region) -> Fix | None:
+    edit, taken = region.edit, fact.taken
+    each = "param.detach().clone()"
+    match taken:
+        case _ if fact.takes == "value":
+            if not {"detach", "data"}.isdisjoint(fact.copies):
+                change = edit.cloned(taken)
+            elif (receiver := edit.receiver(taken)) is not None:
+                change = edit.join(edit.method(receiver, ".detach()"), edit.cloned(taken))
+            else:
+                change = edit.method(taken, ".detach().clone()")
+        case ast.Call(args=[ast.Call(func=ast.Attribute(attr="parameters"))]) if fact.takes == "call":
+            change = edit.each(taken, each, "param")
+        case ast.Call(func=ast.Name(id="dict"), args=[ast.Call(func=ast.Attribute(attr="named_parameters"))]):
+            change = edit.each(taken, f"name: {each}", "name, param")
+        case ast.Call(args=[ast.Call(func=ast.Attribute(attr="named_parameters"))]):
+            change = edit.each(taken, f"(name, {each})", "name, param")
+        case _:
+            deepcopy = edit.function("copy.deepcopy", taken)
+            if deepcopy is None or fact.takes != "shallow":
+                return None
+            change = edit.join(edit.deepened(taken, deepcopy[0], shallow=True), deepcopy[1])
+    return edit.fix("Copy each parameter", change, safe=False)
 
 
 RULE = Rule(

@@ -47,7 +47,9 @@ def gradients(weight: torch.Tensor, batches: list[torch.Tensor]) -> list[torch.T
 
 ## Fix
 
-None yet: write `p.grad.clone()`, and `g = g / g.norm()`.
+`.clone()` where the gradient is kept, of each parameter's `None if p.grad is None else p.grad.clone()`, or where it is
+bound to the name that is written; of a result of `autograd.grad` the write makes a new tensor, `g = g / g.norm()`.
+Safe; unsafe where it is not certain that two results are one tensor.
 
 ## Limits
 
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
 
 
 def check(facts: list[StaleGradient | GradientWrite], region: Region) -> Iterator[Finding]:
+    edit = region.edit
     for fact in facts:
         if isinstance(fact, StaleGradient):
             if fact.kind == "clipped" and not (fact.kept or fact.compared):
@@ -87,7 +90,9 @@ def check(facts: list[StaleGradient | GradientWrite], region: Region) -> Iterato
                 f"`{fact.reader}` is no snapshot: it is `{fact.gradient}` itself; `{fact.change}` on line "
                 f"{region.line(fact.changed)} changes it{reads}; keep a `clone()`"
             )
-            yield Finding(region.span(fact.site), "TSC115", message, fact.steps(region))
+            change = edit.cloned_if_any(fact.taken) if fact.perhaps else edit.cloned(fact.taken)
+            fix = edit.fix("Keep a clone", change, safe=True)
+            yield Finding(region.span(fact.site), "TSC115", message, fact.steps(region), fix=fix)
             continue
         match fact.by:
             case "sibling":
@@ -99,7 +104,11 @@ def check(facts: list[StaleGradient | GradientWrite], region: Region) -> Iterato
                 why = f"it is `{fact.gradient}` itself, which the caller still has"
         message = f"in-place `{fact.op}` on `{fact.writer}` changes more than that name: {why}"
         path = (region.step(fact.site, f"`{fact.op}` writes it"), region.step(fact.needed, "needed as it was"))
-        yield Finding(region.span(fact.site), "TSC115", message, path, preview=not fact.certain)
+        fix = None
+        if fact.by != "sibling":
+            fix = edit.fix("Bind a clone", edit.cloned(fact.taken) if fact.taken is not None else None, safe=True)
+        fix = fix or edit.fix("Bind a new tensor", edit.out_of_place(fact.statement), safe=fact.certain)
+        yield Finding(region.span(fact.site), "TSC115", message, path, preview=not fact.certain, fix=fix)
 
 
 RULE = Rule(

@@ -47,7 +47,7 @@ def fork(model: nn.Module, optimizer: torch.optim.Adam, batch: torch.Tensor) -> 
 
 ## Fix
 
-None yet: write `copy.deepcopy(optimizer.state_dict())`.
+`copy.deepcopy(..)` of what is loaded. Safe.
 
 ## Limits
 
@@ -64,10 +64,11 @@ state of another one of its class, and nothing in the file shows that the first 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import SharedOptimizerState
 
 if TYPE_CHECKING:
@@ -81,7 +82,25 @@ def check(facts: list[SharedOptimizerState], region: Region) -> Iterator[Finding
             f"{region.line(fact.stepped)} moves the moments of both; load a `copy.deepcopy` of it"
         )
         path = (region.step(fact.stepped, "a step moves what both hold"),)
-        yield Finding(region.span(fact.site), "TSC116", message, path, preview=not fact.certain)
+        fix = _fix(fact.site, region)
+        yield Finding(region.span(fact.site), "TSC116", message, path, preview=not fact.certain, fix=fix)
+
+
+def _fix(load: ast.AST, region: Region) -> Fix | None:
+    match load:
+        case ast.Call(args=[state], keywords=[]) | ast.Call(args=[], keywords=[ast.keyword(arg=str(), value=state)]):
+            found = region.edit.function("copy.deepcopy", state)
+            if found is not None:
+                change = region.edit.deepened(state, found[0], shallow=_is_shallow(state))
+                return region.edit.fix("Load a deep copy", change, found[1], safe=True)
+    return None
+
+
+def _is_shallow(state: ast.expr) -> bool:
+    match state:
+        case ast.Call(func=ast.Name(id="dict"), args=[_]) | ast.Call(func=ast.Attribute(attr="copy"), args=[]):
+            return True
+    return False
 
 
 RULE = Rule(

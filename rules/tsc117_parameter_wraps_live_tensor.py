@@ -47,7 +47,8 @@ class Anchored(nn.Module):
 
 ## Fix
 
-None yet: write `nn.Parameter(t.clone())`, or leave out `assign=True`.
+`.clone()` of what is wrapped; `assign=True` goes. Unsafe: it takes memory, and what was to follow the training of the
+parameter does so no more.
 
 ## Limits
 
@@ -83,7 +84,12 @@ def check(facts: list[WrappedTensor], region: Region) -> Iterator[Finding]:
             "source": "both modules train the same parameters",
         }[fact.reason]
         message = f"`{fact.op}` makes no copy of `{fact.name}`: {live}"
-        yield Finding(region.span(fact.site), "TSC117", message, fact.steps(region))
+        edit = region.edit
+        if fact.op == "load_state_dict":
+            fix = edit.fix("Load copies", edit.drop_argument(fact.site, "assign"), safe=False)
+        else:
+            fix = edit.fix("Wrap a clone", edit.method(fact.given, ".clone()"), safe=False)
+        yield Finding(region.span(fact.site), "TSC117", message, fact.steps(region), fix=fix)
 
 
 RULE = Rule(

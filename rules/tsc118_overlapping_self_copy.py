@@ -44,7 +44,7 @@ def symmetric(scores: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `.clone()` behind the operand, or compute out of place.
+`.clone()` behind the operand, or behind an index that is written while it is used. Safe.
 
 ## Limits
 
@@ -82,7 +82,9 @@ def check(facts: list[SelfCopy], region: Region) -> Iterator[Finding]:
         else:
             outcome = "torch raises no error and computes with elements that it has already changed"
         message = f"`{fact.target}` is written while `{fact.source}`, in the same memory, is read: {outcome}"
-        yield Finding(region.span(fact.site), "TSC118", message, fact.steps(region), preview=fact.in_order)
+        clones = [region.edit.cloned(operand) for operand in (fact.operand, *fact.others)]
+        fix = region.edit.fix("Read a clone", *clones, safe=True)
+        yield Finding(region.span(fact.site), "TSC118", message, fact.steps(region), preview=fact.in_order, fix=fix)
 
 
 RULE = Rule(

@@ -31,7 +31,8 @@ def export(embeddings: torch.Tensor, path: str) -> None:
 
 ## Fix
 
-None yet: write `.clone()` behind the view.
+`.clone()` behind the view. Safe where it is written in the call; unsafe where it was put into a list or dict before,
+which others may read.
 
 ## Limits
 
@@ -61,7 +62,8 @@ def check(facts: list[KeptStorage], region: Region) -> Iterator[Finding]:
         what = "writes" if fact.into == "save" else f"(in `{fact.into}`) keeps"
         subject = "`torch.save` " if fact.into == "save" else "each entry "
         message = f"{subject}{what} the whole storage of `{fact.base}` for its view `{fact.view}`"
-        yield Finding(region.span(fact.site), "TSC120", message)
+        fix = region.edit.fix("Clone the view", region.edit.copied(fact.copies), safe=fact.here)
+        yield Finding(region.span(fact.site), "TSC120", message, fix=fix)
 
 
 RULE = Rule(

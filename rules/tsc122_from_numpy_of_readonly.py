@@ -38,7 +38,8 @@ def decode(packet: bytes) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `.copy()` behind the array, or `bytearray(..)` around the bytes.
+`.copy()` behind the array that is made a tensor, `.clone()` behind `torch.frombuffer(..)`. Safe. None where another
+function of the file makes it.
 
 ## Limits
 
@@ -74,7 +75,8 @@ def check(facts: list[ReadOnlyWrite], region: Region) -> Iterator[Finding]:
     for fact in facts:
         why = WHY.get(fact.made, "elements of it share memory, and change together")
         message = f"{fact.verb} on `{fact.writer}` writes to a read-only array{fact.cause(region)}: {why}"
-        yield Finding(region.span(fact.site), "TSC122", message, fact.steps(region))
+        fix = region.edit.fix("Copy what is read-only", region.edit.copied(fact.copies), safe=True)
+        yield Finding(region.span(fact.site), "TSC122", message, fact.steps(region), fix=fix)
 
 
 RULE = Rule(

@@ -34,7 +34,9 @@ def attention(score: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: assign the result, or call the operation with the underscore (`clamp_`, `masked_fill_`, `detach_`).
+The result is assigned to what the operation was called on; where that is a gradient, or a name that is not read again,
+or a parameter, the operation with the underscore is called (`clamp_`, `masked_fill_`), under `torch.no_grad()` if need
+be. Unsafe. None where neither can be: the result of another call.
 
 ## Limits
 
@@ -54,7 +56,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import DeadRebinding, DroppedResult
 
 if TYPE_CHECKING:
@@ -62,19 +64,37 @@ if TYPE_CHECKING:
 
 
 def check(facts: list[DroppedResult | DeadRebinding], region: Region) -> Iterator[Finding]:
+    edit = region.edit
     for fact in facts:
         where = region.span(fact.site)
         match fact:
             case DroppedResult(moves=False, probing=False) if fact.evidence >= 2 and (fact.twin or fact.views):
                 in_place = f" (`{fact.op}_` would)" if fact.twin else ""
                 message = f"`{fact.op}` does not change `{fact.receiver}`{in_place}, and its result is thrown away"
-                yield Finding(where, "TSC203", message)
+                yield Finding(where, "TSC203", message, fix=_kept(fact, region))
             case DeadRebinding(origin="grad", computed=True, uses_itself=True) if fact.evidence >= 1:
                 message = (
                     f"`{fact.op}` makes a new tensor: `{fact.name}` is rebound and never read again, `{fact.source}` "
                     "stays as it was"
                 )
-                yield Finding(where, "TSC203", message)
+                fix = edit.fix("Write in place", edit.in_place(fact.site, fact.change), safe=False)
+                yield Finding(where, "TSC203", message, fix=fix)
+
+
+def _kept(fact: DroppedResult, region: Region) -> Fix | None:
+    """The result under the name that it was asked of; in place where nobody would read that name."""
+    edit = region.edit
+    if fact.target is None or fact.statement is None:
+        return None
+    named = fact.slot == "attribute" or (fact.slot == "item" and not fact.views) or (fact.slot == "name" and fact.read)
+    if named and not fact.leaf:
+        target = edit.quoted(fact.target)
+        change = None if target is None else edit.assign(fact.statement, target)
+        return edit.fix("Assign the result", change, safe=False)
+    if not (fact.twin and fact.method and fact.slot) or (fact.views and (fact.leaf or fact.slot == "item")):
+        return None
+    block = edit.without_grad(fact.statement) if fact.recorded and fact.slot != "part" else ()
+    return edit.fix("Call the operation in place", edit.rename(fact.site, f"{fact.op}_"), block, safe=False)
 
 
 RULE = Rule(

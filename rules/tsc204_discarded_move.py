@@ -35,7 +35,8 @@ def steps(count: int, device: torch.device) -> torch.Tensor:
 
 ## Fix
 
-None yet: assign the result to the name (`x = x.to(device)`), or make the tensor there (`device=`, `dtype=`).
+The result is assigned to the name or attribute (`x = x.to(device)`). Safe for a local name, unsafe for an attribute;
+none for a leaf, an item, and a name that is not read again. Better still: make the tensor there (`device=`, `dtype=`).
 
 ## Limits
 
@@ -54,7 +55,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import DroppedResult
 
 if TYPE_CHECKING:
@@ -69,7 +70,17 @@ def check(facts: list[DroppedResult], region: Region) -> Iterator[Finding]:
             f"`{fact.op}` returns a new tensor and leaves `{fact.receiver}` as it was: the result is thrown away "
             f"(only modules move in place)"
         )
-        yield Finding(region.span(fact.site), "TSC204", message)
+        yield Finding(region.span(fact.site), "TSC204", message, fix=_assigned(fact, region))
+
+
+def _assigned(fact: DroppedResult, region: Region) -> Fix | None:
+    """The result under the name that it was asked of; a name that is not read again needs something else."""
+    edit = region.edit
+    if fact.leaf or fact.slot not in ("name", "attribute") or (fact.slot == "name" and not fact.read):
+        return None
+    if fact.target is None or fact.statement is None or (target := edit.quoted(fact.target)) is None:
+        return None
+    return edit.fix("Assign the result", edit.assign(fact.statement, target), safe=fact.slot == "name")
 
 
 RULE = Rule(

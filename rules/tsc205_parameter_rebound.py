@@ -37,8 +37,8 @@ def sgd_step(model: nn.Module, lr: float) -> None:
 
 ## Fix
 
-None yet: write in place under `torch.no_grad()` (`param -= ..`, `param.copy_(..)`), or store the result
-(`params[name] = ..`).
+The assignment becomes a write in place under `torch.no_grad()`: `param -= ..`, `param.mul_(..)`, `param.copy_(..)`.
+Unsafe: it changes what others see. None where the new value may have another shape.
 
 ## Limits
 
@@ -56,10 +56,11 @@ side.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import DeadRebinding
 
 if TYPE_CHECKING:
@@ -82,7 +83,16 @@ def check(facts: list[DeadRebinding], region: Region) -> Iterator[Finding]:
             f"`{fact.name} = ..` rebinds the name and leaves {what} as it was: the new tensor is never read; write in "
             "place under `torch.no_grad()`"
         )
-        yield Finding(region.span(fact.site), "TSC205", message)
+        yield Finding(region.span(fact.site), "TSC205", message, fix=_in_place(fact, region))
+
+
+def _in_place(fact: DeadRebinding, region: Region) -> Fix | None:
+    """The write that was meant; autograd refuses one to a leaf that it records."""
+    edit, change = region.edit, fact.change
+    if change is None or not isinstance(fact.site, ast.stmt):
+        return None
+    block = edit.without_grad(fact.site) if change.recorded and not fact.plain else ()
+    return edit.fix("Write in place", edit.in_place(fact.site, change), block, safe=False)
 
 
 RULE = Rule(

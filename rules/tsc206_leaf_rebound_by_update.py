@@ -39,8 +39,9 @@ for _ in range(100):
 
 ## Fix
 
-None yet: update in place under `torch.no_grad()` and clear the gradient, or make the result a leaf again
-(`.detach().requires_grad_()`, `nn.Parameter(..)`).
+The update is made in place under `torch.no_grad()`, and the gradient is cleared where nothing else does; a tensor that
+is made a leaf again each time is detached, and an argument becomes a new leaf. Unsafe. None where the new value may
+have another shape.
 
 ## Limits
 
@@ -57,13 +58,15 @@ JAX).
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import LeafRebound
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Edits
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -81,7 +84,27 @@ def check(facts: list[LeafRebound], region: Region) -> Iterator[Finding]:
             case _:
                 why = f"`.grad` of the new one, read on line {region.line(fact.expected or fact.site)}, stays None"
         message = f"`{fact.target} = ..` replaces a leaf by a computed tensor: {why}"
-        yield Finding(region.span(fact.site), "TSC206", message)
+        yield Finding(region.span(fact.site), "TSC206", message, fix=_kept_leaf(fact, region))
+
+
+def _kept_leaf(fact: LeafRebound, region: Region) -> Fix | None:
+    """The leaf stays and is written to; the gradient that a new tensor would not have had is cleared."""
+    edit, change, statement = region.edit, fact.change, fact.statement
+    if change is None or not isinstance(statement, ast.Assign):
+        return None
+    if fact.reason == "marked":  # made a leaf again each time: only the graph is to go
+        return edit.fix("Detach the update", edit.method(statement.value, ".detach()"), safe=False)
+    if change.argument and not change.clears:
+        leaf = edit.method(statement.value, ".detach().requires_grad_()")
+        return edit.fix("Make the result a leaf", leaf, safe=False)
+    block = edit.without_grad(statement) if change.recorded else ()
+    cleared = () if change.clears or fact.reason == "parameter" else _cleared(statement, region)
+    return edit.fix("Update in place", edit.in_place(statement, change), block, cleared, safe=False)
+
+
+def _cleared(statement: ast.Assign, region: Region) -> Edits | None:
+    target = region.edit.quoted(statement.targets[0])
+    return None if target is None else region.edit.after(statement, f"{target}.grad = None")
 
 
 RULE = Rule(

@@ -45,7 +45,8 @@ def fit(model: nn.Module, batches: list[torch.Tensor]) -> None:
 
 ## Fix
 
-None yet: write `list(model.parameters())`, or call `model.parameters()` where it is needed.
+`list(..)` around what makes the generator. Safe for what a module hands out, `filter` and a generator expression;
+unsafe for `zip`, `map` and functions with `yield`, which then run at once. None where `next(..)` takes from it.
 
 ## Limits
 
@@ -61,6 +62,7 @@ stop before the end, and where an unknown function is given the generator. Of a 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -80,7 +82,15 @@ def check(facts: list[Exhausted], region: Region) -> Iterator[Finding]:
             when = f"line {region.line(fact.first)} has used it up, and nothing is left here"
         bound = "" if fact.bound is None else f" (line {region.line(fact.bound)})"
         message = f"`{fact.name}` is {what}{bound}, which can be gone through once: {when}; keep a `list(..)`"
-        yield Finding(region.span(fact.site), "TSC207", message, fact.steps(region))
+        # What a list holds is decided where it is made: the same, unless the rest of the program is part of it.
+        safe = fact.made in _OF_MODULES or fact.made == "filter" or isinstance(fact.supply, ast.GeneratorExp)
+        fix = region.edit.fix("Keep a list", region.edit.call(fact.supply, "list"), safe=safe)
+        yield Finding(region.span(fact.site), "TSC207", message, fact.steps(region), fix=fix)
+
+
+_OF_MODULES = frozenset(
+    "parameters named_parameters buffers named_buffers modules named_modules children named_children".split()
+)
 
 
 RULE = Rule(

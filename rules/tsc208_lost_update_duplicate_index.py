@@ -41,7 +41,8 @@ def histogram(values: torch.Tensor, bins: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `x.index_add_(0, idx, v)`, or `x.index_put_((idx,), v, accumulate=True)`.
+`x.index_put_((idx,), v, accumulate=True)`, where the index is made of tensors and `v` is a tensor or a number. Unsafe:
+torch then wants one dtype for both. `x.index_add_(0, idx, v)` is shorter where it can be used.
 
 ## Limits
 
@@ -56,10 +57,11 @@ origin is not seen. Whether positions do repeat depends on the data; where they 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import LostUpdate
 
 if TYPE_CHECKING:
@@ -74,7 +76,25 @@ def check(facts: list[LostUpdate], region: Region) -> Iterator[Finding]:
             f"({fact.made}{origin}) can name one twice; use `index_add_` or `index_put_(.., accumulate=True)`"
         )
         path = () if fact.source is None else (region.step(fact.source, "the positions can repeat"),)
-        yield Finding(region.span(fact.site), "TSC208", message, path)
+        yield Finding(region.span(fact.site), "TSC208", message, path, fix=_accumulated(fact, region))
+
+
+def _accumulated(fact: LostUpdate, region: Region) -> Fix | None:
+    """The same sum, with every position of the index counted."""
+    edit = region.edit
+    before, after = "", ""
+    if fact.op == "-=":
+        simple = isinstance(fact.added, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant))
+        before, after = ("-", "") if simple else ("-(", ")")
+    if fact.value == "number":
+        base = edit.quoted(fact.place.value)
+        if base is None or not isinstance(fact.place.value, (ast.Name, ast.Attribute)):
+            return None
+        before, after = f"{base}.new_tensor({before}", f"{after})"
+    if not fact.value or not fact.by_tensors or not isinstance(fact.site, ast.stmt):
+        return None
+    change = edit.accumulate(fact.site, fact.place, fact.added, (before, after))
+    return edit.fix("Add with accumulate=True", change, safe=False)
 
 
 RULE = Rule(

@@ -39,7 +39,7 @@ def conductivity(base: torch.Tensor, cells: int) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `.clone()` or `.contiguous()` after the expansion, or `repeat` in its place.
+`.clone()` after the expansion, or after a conversion of it. Safe. None where a function returns it among other things.
 
 ## Limits
 
@@ -83,7 +83,13 @@ def check(facts: list[OverlappingWrite], region: Region) -> Iterator[Finding]:
             f"{fact.verb} on `{fact.writer}` {effect}: `{fact.expand}` on line {region.line(fact.expanded)} made no "
             "copies of the rows"
         )
-        yield Finding(region.span(fact.site), "TSC301", message, fact.steps(region))
+        edit = region.edit
+        if fact.unpacked is not None:
+            clone = edit.after(fact.unpacked, f"{fact.bound} = {fact.bound}.clone()")
+        else:
+            clone = edit.method(fact.cloned, ".clone()")
+        fix = edit.fix("Clone what is expanded", clone, safe=True)
+        yield Finding(region.span(fact.site), "TSC301", message, fact.steps(region), fix=fix)
 
 
 RULE = Rule(

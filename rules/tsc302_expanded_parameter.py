@@ -38,7 +38,7 @@ class Heads(nn.Module):
 
 ## Fix
 
-None yet: write `.clone()` after the expansion, or `repeat` in its place.
+`.clone()` after the expansion, where it is made. Safe. None where a function returns it among other things.
 
 ## Limits
 
@@ -74,7 +74,9 @@ def check(facts: list[ExpandedParameter], region: Region) -> Iterator[Finding]:
             f"`{fact.name}` is expanded: {effect}; `{fact.op}` on line {region.line(fact.expanded)} made no copies, "
             "`.clone()` does"
         )
-        yield Finding(region.span(fact.site), "TSC302", message, fact.steps(region))
+        edit = region.edit
+        fix = edit.fix("Clone what is expanded", edit.method(fact.cloned, ".clone()"), safe=True)
+        yield Finding(region.span(fact.site), "TSC302", message, fact.steps(region), fix=fix)
 
 
 RULE = Rule(

@@ -35,7 +35,8 @@ def normalise(x: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `keepdim=True`, or `unsqueeze` at the place of the dimension; for sizes of numbers, `repeat`.
+`keepdim=True`, or `unsqueeze` at the place of the dimension where the reduction has other uses; for sizes of numbers,
+`repeat`. Unsafe. None where the reduction is seen through a view, or its dimension is no number.
 
 ## Limits
 
@@ -50,10 +51,11 @@ dimensions (`torch.zeros(2).expand(5, 2)`), and where the sizes are names that m
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import ClashingExpand
 
 if TYPE_CHECKING:
@@ -72,7 +74,23 @@ def check(facts: list[ClashingExpand], region: Region) -> Iterator[Finding]:
         else:
             cause = "the sizes are aligned from the last axis on and do not go together: raises"
         message = f"`{fact.op}` of `{fact.receiver}` repeats only axes of size 1: {cause}"
-        yield Finding(region.span(fact.site), "TSC303", message, fact.steps(region))
+        yield Finding(region.span(fact.site), "TSC303", message, fact.steps(region), fix=_aligned(fact, region))
+
+
+def _aligned(fact: ClashingExpand, region: Region) -> Fix | None:
+    """The axis is kept where it was dropped, or put back where others use the reduction too."""
+    edit, call = region.edit, fact.site
+    if not isinstance(call, ast.Call):
+        return None
+    if fact.keeps:
+        return edit.fix("Keep the dimension", edit.add_argument(fact.reduced, "keepdim=True"), safe=False)
+    if fact.dropped is not None:
+        back = edit.method(fact.given, f".unsqueeze({fact.dropped})")
+        return edit.fix("Put the dimension back", back, safe=False)
+    if fact.op == "expand" and fact.repeats and len(fact.repeats) == len(call.args):
+        times = (edit.replace(argument, str(count)) for argument, count in zip(call.args, fact.repeats, strict=True))
+        return edit.fix("Repeat", edit.rename(call, "repeat"), *times, safe=False)
+    return None
 
 
 RULE = Rule(

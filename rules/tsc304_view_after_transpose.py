@@ -34,7 +34,7 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `reshape`, or `.contiguous()` before the `view`; never `.clone()`.
+`view` becomes `reshape`, which copies where it has to. Safe. Never `.clone()`, which keeps the order of memory.
 
 ## Limits
 
@@ -68,7 +68,8 @@ def check(facts: list[TurnedView], region: Region) -> Iterator[Finding]:
             f"`view` of `{fact.receiver}` joins axes that `{fact.op}` on line {region.line(fact.turned)} moved apart"
             f"{also}: raises; `reshape` copies where it has to"
         )
-        yield Finding(region.span(fact.site), "TSC304", message, fact.steps(region))
+        fix = region.edit.fix("Use reshape", region.edit.rename(fact.site, "reshape"), safe=True)
+        yield Finding(region.span(fact.site), "TSC304", message, fact.steps(region), fix=fix)
 
 
 RULE = Rule(

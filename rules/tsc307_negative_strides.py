@@ -33,7 +33,8 @@ def to_rgb(image: np.ndarray) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `.copy()` or `np.ascontiguousarray(..)`, or flip the tensor (`torch.flip`).
+`.copy()` where the array is turned, or where it is given to torch if another function turned it. Safe. `torch.flip` of
+the tensor does the same.
 
 ## Limits
 
@@ -66,7 +67,8 @@ def check(facts: list[NegativeStrides], region: Region) -> Iterator[Finding]:
             f"`{fact.op}` takes no negative strides and raises: `{fact.flip}` on line {region.line(fact.flipped)} made "
             "a view that runs backwards; `.copy()` it"
         )
-        yield Finding(region.span(fact.site), "TSC307", message, fact.steps(region))
+        fix = region.edit.fix("Copy the array", region.edit.method(fact.copied, ".copy()"), safe=True)
+        yield Finding(region.span(fact.site), "TSC307", message, fact.steps(region), fix=fix)
 
 
 RULE = Rule(

@@ -41,7 +41,8 @@ class Words(nn.Module):
 
 ## Fix
 
-None yet: put the write under `with torch.no_grad():`.
+The statement goes under `with torch.no_grad():`, writes that follow each other under one. Unsafe: what raised runs
+from then on. None where the statement does more than write, or shares its line with others.
 
 ## Limits
 
@@ -70,11 +71,18 @@ if TYPE_CHECKING:
 
 
 def check(facts: list[LeafWrite], region: Region) -> Iterator[Finding]:
+    edit = region.edit
+    groups = edit.together(fact.statement for fact in facts if fact.statement is not None)
     for fact in facts:
         what = "a Parameter" if fact.parameter else "a leaf that requires grad"
         made = "" if fact.made is None else f", made on line {region.line(fact.made)}"
         message = f"{fact.verb} on `{fact.writer}`, {what}{made}, raises in grad mode: write it under `torch.no_grad()`"
-        yield Finding(region.span(fact.site), "TSC401", message, preview=not fact.certain)
+        fix = None
+        if fact.statement is not None and (named := edit.named("torch.no_grad", fact.site)) is not None:
+            name, needed = named
+            block = edit.under(groups[fact.statement], f"with {name}():")
+            fix = edit.fix("Write it without a graph", needed, block, safe=False)
+        yield Finding(region.span(fact.site), "TSC401", message, preview=not fact.certain, fix=fix)
 
 
 RULE = Rule(

@@ -48,7 +48,8 @@ class Block(nn.Module):
 
 ## Fix
 
-None yet: write the operation out of place (`out = out + x`).
+The operation goes out of place (`out = out + x`) where one local name has the value; elsewhere what is kept is a
+clone. Unsafe: it takes memory. None where what keeps the value works in place itself, or gives several tensors.
 
 ## Limits
 
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
 
 
 def check(facts: list[SavedWrite], region: Region) -> Iterator[Finding]:
+    edit = region.edit
     for fact in facts:
         if fact.bypassed:
             continue
@@ -88,7 +90,10 @@ def check(facts: list[SavedWrite], region: Region) -> Iterator[Finding]:
             f"keeps {role} for its gradient"
         )
         preview = not (fact.proven and fact.certain)
-        yield Finding(region.span(fact.site), "TSC402", message, fact.steps(region), preview=preview)
+        fix = edit.fix("Compute a new value", edit.out_of_place(fact.statement), safe=False)
+        if fix is None and fact.kept:
+            fix = edit.fix("Keep a clone", *(edit.method(one, ".clone()") for one in fact.kept), safe=False)
+        yield Finding(region.span(fact.site), "TSC402", message, fact.steps(region), preview=preview, fix=fix)
 
 
 RULE = Rule(

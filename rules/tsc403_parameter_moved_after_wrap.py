@@ -40,7 +40,10 @@ class Scale(nn.Module):
 
 ## Fix
 
-None yet: move the conversion inside, `nn.Parameter(torch.ones(size).to(device))`.
+What is done to the Parameter moves inside: `nn.Parameter(weight.to(device))`; a new tensor is made on its device. Safe
+for conversions, views and arithmetic with numbers; unsafe where other tensors or other statements have a part in it,
+and where a device would draw other random numbers. None where one Parameter reaches several attributes, or another
+function computes with it.
 
 ## Limits
 
@@ -56,6 +59,7 @@ dtype that it already has; after `.data` and `.detach()`; and where what it is s
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -63,6 +67,7 @@ from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import MovedParameter
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Editor, Edits
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -77,7 +82,32 @@ def check(facts: list[MovedParameter], region: Region) -> Iterator[Finding]:
             region.step(fact.site, "the Parameter is made"),
             region.step(fact.stored, f"`{fact.target}` gets a plain tensor"),
         )
-        yield Finding(region.span(fact.site), "TSC403", message, steps)
+        safe = fact.alone and not fact.random
+        fix = region.edit.fix("Make the Parameter of the result", _inside(fact, region.edit), safe=safe)
+        yield Finding(region.span(fact.site), "TSC403", message, steps, fix=fix)
+
+
+def _inside(fact: MovedParameter, edit: Editor) -> Edits | None:
+    """What is done to the Parameter is done to what it is made of; a new tensor is made where it is wanted."""
+    rest = () if fact.whole is not None and fact.whole is fact.direct else edit.hoist(fact.site, fact.whole)
+    if fact.direct is None:
+        return rest
+    given = None if fact.factory is None else edit.add_argument(fact.factory, _device(fact.direct, edit))
+    return edit.join(rest, edit.drop_call(fact.direct), () if fact.factory is None else given)
+
+
+def _device(move: ast.Call, edit: Editor) -> str | None:
+    """What a factory has to be told instead of a move."""
+    match move:
+        case ast.Call(func=ast.Attribute(attr="cuda"), args=[], keywords=[]):
+            return 'device="cuda"'
+        case (
+            ast.Call(func=ast.Attribute(attr="to"), args=[device], keywords=[])
+            | ast.Call(func=ast.Attribute(attr="to"), args=[], keywords=[ast.keyword(arg="device", value=device)])
+        ):
+            text = edit.quoted(device)
+            return None if text is None else f"device={text}"
+    return None
 
 
 RULE = Rule(

@@ -46,7 +46,8 @@ def fit(target: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 ## Fix
 
-None yet: make the tensor where it belongs (`device=`, `dtype=`), or call `requires_grad_()` last.
+`requires_grad_()` comes last: `torch.zeros(3, 8, 8).to(device).requires_grad_()`; a clone of the new leaf goes. Safe.
+None where the tensor is moved in a loop, or told to require grad by a statement of its own.
 
 ## Limits
 
@@ -62,6 +63,7 @@ already has, and after `detach()`.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -69,6 +71,7 @@ from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import MovedLeaf
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Editor, Edits
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -89,7 +92,25 @@ def check(facts: list[MovedLeaf], region: Region) -> Iterator[Finding]:
             region.step(fact.site, "the leaf is made"),
             region.step(fact.used, f"{who} is used as if it were the leaf"),
         )
-        yield Finding(region.span(fact.site), "TSC404", message, steps)
+        fix = region.edit.fix("Require grad last", _last(fact, region.edit), safe=True)
+        yield Finding(region.span(fact.site), "TSC404", message, steps, fix=fix)
+
+
+def _last(fact: MovedLeaf, edit: Editor) -> Edits | None:
+    """The result is told to require grad, in place of what it is computed from."""
+    if fact.whole is None:
+        return None
+    if fact.direct is not None:
+        return edit.drop_call(fact.direct) if fact.direct is fact.whole else None
+    match fact.marked:
+        case ast.Call(func=ast.Attribute(attr="requires_grad_")):
+            return edit.join(edit.drop_call(fact.marked), edit.method(fact.whole, ".requires_grad_()"))
+        case ast.Call(func=ast.Name(id="Variable") | ast.Attribute(attr="Variable")):
+            return edit.hoist(fact.marked, fact.whole)
+        case ast.Call():
+            without = edit.drop_argument(fact.marked, "requires_grad")
+            return edit.join(without, edit.method(fact.whole, ".requires_grad_()"))
+    return None
 
 
 RULE = Rule(

@@ -48,7 +48,8 @@ def epoch(model: nn.Module, loader, optimizer: torch.optim.Optimizer) -> torch.T
 
 ## Fix
 
-None yet: write `.detach()` behind the value, or `.item()` where a number will do.
+`.detach()` behind the value. Safe. None where the value may also be a number. Where one will do in any case, write
+`.item()`.
 
 ## Limits
 
@@ -75,13 +76,15 @@ if TYPE_CHECKING:
 
 
 def check(facts: list[GraphRetained], region: Region) -> Iterator[Finding]:
+    edit = region.edit
     for fact in facts:
+        fix = edit.fix("Detach it", *(edit.method(one, ".detach()") for one in fact.given), safe=True)
         if fact.backward is None:
             message = (
                 f"`{fact.target}` holds the graph of every call: `{fact.value}` is on the graph and is averaged in "
                 "without `detach()`"
             )
-            yield Finding(region.span(fact.site), "TSC405", message, preview=not fact.certain)
+            yield Finding(region.span(fact.site), "TSC405", message, preview=not fact.certain, fix=fix)
             continue
         verb = {"list": "keeps", "meter": "keeps"}.get(fact.how, "adds up")
         line = region.line(fact.backward)
@@ -90,7 +93,7 @@ def check(facts: list[GraphRetained], region: Region) -> Iterator[Finding]:
             f"{line} went through; append `.detach()` to it"
         )
         step = region.step(fact.backward, f"`{fact.value}` gets its gradients")
-        yield Finding(region.span(fact.site), "TSC405", message, (step,), preview=not fact.certain)
+        yield Finding(region.span(fact.site), "TSC405", message, (step,), preview=not fact.certain, fix=fix)
 
 
 RULE = Rule(

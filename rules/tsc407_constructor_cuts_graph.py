@@ -37,8 +37,9 @@ def loss_of(model: nn.Linear, parts: list[torch.Tensor]) -> None:
 
 ## Fix
 
-None yet: write `torch.stack(..)` for a list of tensors, the tensor itself for `torch.tensor(t)`, and look for what cut
-the graph (`argmax`, `item()`, `detach()`, `no_grad`) instead of `requires_grad_`.
+`torch.stack(..)` for a list of tensors, the tensor itself for `torch.tensor(t)`. Unsafe: the shape and the dtype are
+those of the tensors then. None for `requires_grad_`: look for what cut the graph (`argmax`, `item()`, `detach()`,
+`no_grad`).
 
 ## Limits
 
@@ -56,13 +57,15 @@ for names that say target, label or the like.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import GraphCut
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Editor
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -82,7 +85,29 @@ def check(facts: list[GraphCut], region: Region) -> Iterator[Finding]:
                 "gradient for what is in it; use `torch.stack` or the tensor itself"
             )
         step = region.step(fact.joined, "the gradient that does not arrive")
-        yield Finding(region.span(fact.site), "TSC407", message, (step,))
+        yield Finding(region.span(fact.site), "TSC407", message, (step,), fix=_linked(fact, region.edit))
+
+
+def _linked(fact: GraphCut, edit: Editor) -> Fix | None:
+    """What the values hang together by, in place of the constructor."""
+    match fact.site:
+        case ast.Call(func=func, args=[_], keywords=keywords) as call:
+            pass
+        case _:
+            return None
+    others = [keyword for keyword in keywords if keyword.arg != "requires_grad"]
+    if any(keyword.arg not in ("dtype", "device") for keyword in others):
+        return None
+    asked = [f"{keyword.arg}={edit.text(keyword.value)}" for keyword in others]
+    cast = f".to({', '.join(asked)})" if asked else ""
+    if fact.made_of == "tensor":
+        return edit.fix("Use the tensor itself", edit.unwrap(call, cast), safe=False)
+    if fact.made_of != "tensors" or (named := edit.named("torch.stack", call)) is None:
+        return None
+    without = edit.drop_arguments(call, *(keyword.arg for keyword in keywords if keyword.arg))
+    stack, needed = named
+    cast_after = edit.method(call, cast) if cast else ()
+    return edit.fix("Stack the tensors", needed, edit.replace(func, stack), without, cast_after, safe=False)
 
 
 RULE = Rule(

@@ -45,7 +45,9 @@ class Heads(nn.Module):
 
 ## Fix
 
-None yet: use `nn.ModuleList`, `nn.ModuleDict`, `nn.ParameterList` or `nn.ParameterDict`.
+The list or dict becomes an `nn.ModuleList`, `nn.ModuleDict`, `nn.ParameterList` or `nn.ParameterDict`. Unsafe: the
+parameters are trained, moved and saved with the module from then on. None where something else is in it too, where the
+class binds the attribute twice or does to it what these cannot (`sort`, `get`, `+`), and for keys that are numbers.
 
 ## Limits
 
@@ -63,13 +65,15 @@ another file holds is not known.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import UnregisteredItems
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Editor, Edits
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -81,7 +85,20 @@ def check(facts: list[UnregisteredItems], region: Region) -> Iterator[Finding]:
             f"`self.{fact.attribute}` is a plain {fact.container}, in which torch finds no `{fact.item}`: it is not in "
             f"`parameters()`, so it is not trained, moved or saved with the module; use `{wrapper}`"
         )
-        yield Finding(region.span(fact.site), "TSC409", message)
+        yield Finding(region.span(fact.site), "TSC409", message, fix=_registered(fact, wrapper[3:], region.edit))
+
+
+def _registered(fact: UnregisteredItems, container: str, edit: Editor) -> Fix | None:
+    """A container of torch around the list or dict, or in place of an empty one."""
+    if fact.built is None or (named := edit.named(f"torch.nn.{container}", fact.built)) is None:
+        return None
+    name, needed = named
+    match fact.built:
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Call(func=ast.Name(id="list" | "dict"), args=[], keywords=[]):
+            change: Edits | None = edit.replace(fact.built, f"{name}()")
+        case _:
+            change = edit.call(fact.built, name)
+    return edit.fix(f"Make it a {container}", needed, change, safe=False)
 
 
 RULE = Rule(

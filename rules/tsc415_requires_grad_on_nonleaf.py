@@ -33,7 +33,8 @@ print(adversarial.grad)
 
 ## Fix
 
-None yet: detach first: `x.detach().clone().requires_grad_()`.
+Detach first: `x.detach().clone().requires_grad_()`, or where the name is bound. Unsafe: no gradient goes back to what
+the value was computed from. None where the value is one of several that a call gives.
 
 ## Limits
 
@@ -67,7 +68,8 @@ def check(facts: list[MarkedNonLeaf], region: Region) -> Iterator[Finding]:
             message = (
                 f"`{fact.value}.requires_grad_()` makes no leaf: it was computed{made}, and its `.grad` stays None"
             )
-        yield Finding(region.span(fact.site), "TSC415", message)
+        fix = region.edit.fix("Detach first", region.edit.method(fact.detached, ".detach()"), safe=False)
+        yield Finding(region.span(fact.site), "TSC415", message, fix=fix)
 
 
 RULE = Rule(

@@ -64,7 +64,8 @@ def best_of_one(x: torch.Tensor) -> Net:
 
 ## Fix
 
-None yet: keep `x.detach()`, or copy the `state_dict()`.
+What is kept, or copied, is detached; what reads it in the same method goes on with a local name. Unsafe: the copy is
+off the graph. None where other functions read what is kept, for they may want its gradient.
 
 ## Limits
 
@@ -79,6 +80,7 @@ not called before; and where it is not proven that the tensor is on the graph.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -86,6 +88,7 @@ from flake8_tensorcopy.engine import Finding, Rule
 from flake8_tensorcopy.engine.facts import CopiedGraph
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Editor, Edits
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -103,7 +106,20 @@ def check(facts: list[CopiedGraph], region: Region) -> Iterator[Finding]:
             region.step(fact.site, f"`{fact.name}` is on the graph"),
             region.step(fact.copied, f"`{fact.owner}` is deep-copied"),
         )
-        yield Finding(region.span(fact.site), "TSC416", message, steps)
+        fix = region.edit.fix("Keep it detached", _detached(fact, region.edit), safe=False)
+        yield Finding(region.span(fact.site), "TSC416", message, steps, fix=fix)
+
+
+def _detached(fact: CopiedGraph, edit: Editor) -> Edits | None:
+    """What is kept loses its graph, and what is computed from it in the method does not."""
+    if fact.direct or fact.reads == ():
+        return edit.method(fact.kept, ".detach()")
+    match fact.site:
+        case ast.Assign(targets=[ast.Attribute(attr=name) as target]) if fact.reads and fact.name_free:
+            others = [edit.replace(read, name) for read in fact.reads]
+            kept = edit.after(fact.site, f"{edit.text(target)} = {name}.detach()")
+            return edit.join(edit.replace(target, name), kept, *others)
+    return None
 
 
 RULE = Rule(

@@ -35,7 +35,7 @@ def curve(points: torch.Tensor):
 
 ## Fix
 
-None yet: write `.detach()` (and `.cpu()`) before the call.
+`.detach()` before the call, and before a move to the host; `.cpu()` for a tensor on a device. Safe.
 
 ## Limits
 
@@ -49,6 +49,7 @@ to require grad.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,23 @@ def check(facts: list[GradToArray], region: Region) -> Iterator[Finding]:
             why, then = f"is on a device{made}", "write `.cpu()` first"
         else:
             why, then = f"requires grad{made}", "write `.detach()` first"
-        yield Finding(region.span(fact.site), "TSC417", f"`{fact.call}` raises: `{fact.value}` {why}; {then}")
+        edit = region.edit
+        before, move = _moved(fact.given), ".cpu()" if fact.moves else ""
+        if fact.device or before is fact.given:
+            change = edit.method(fact.given, move if fact.device else f".detach(){move}")
+        else:
+            change = edit.join(edit.method(before, ".detach()"), edit.method(fact.given, move) if move else ())
+        fix = edit.fix("Move it first" if fact.device else "Detach first", change, safe=True)
+        message = f"`{fact.call}` raises: `{fact.value}` {why}; {then}"
+        yield Finding(region.span(fact.site), "TSC417", message, fix=fix)
+
+
+def _moved(node: ast.expr | None) -> ast.expr | None:
+    """What a tensor was before it was moved: it is detached there, so that no graph is made of the move."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="cpu" | "to")):
+            return _moved(inner)
+    return node
 
 
 RULE = Rule(

@@ -42,7 +42,8 @@ def train(weight: torch.Tensor, steps: int) -> None:
 
 ## Fix
 
-None yet: drop the move and read with `.item()`, where the number is shown.
+The number is read with `.item()` where it is shown, and the move goes: safe. With preview a move goes behind what
+reduces or indexes the tensor, or goes where that is read as a number: unsafe.
 
 ## Limits
 
@@ -59,10 +60,11 @@ Only with preview: a whole tensor that is moved and then reduced, compared or in
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import HostScalar
 
 if TYPE_CHECKING:
@@ -78,19 +80,47 @@ def check(facts: list[HostScalar], region: Region) -> Iterator[Finding]:
                     f"`{fact.move}` makes a tensor on the host only for `{fact.used}` to read it: "
                     f"`{fact.used}` alone fetches `{fact.receiver}`"
                 )
-                yield Finding(where, "TSC501", message)
+                fix = region.edit.fix("Read it where it lies", region.edit.drop_call(fact.site), safe=True)
+                yield Finding(where, "TSC501", message, fix=fix)
             case "logged" if fact.scalar:
                 message = (
                     f"`{fact.move}` copies the scalar `{fact.receiver}` only to show it: `.item()` reads it without "
                     "the extra tensor and its graph node"
                 )
-                yield Finding(where, "TSC501", message)
+                yield Finding(where, "TSC501", message, fix=_number(fact, region))
             case "reduced" | "indexed" | "compared":
                 message = (
                     f"`{fact.move}` moves all of `{fact.receiver}` and only then it is {fact.used}: do that on the "
                     "device and move the result"
                 )
-                yield Finding(where, "TSC501", message, preview=True)
+                yield Finding(where, "TSC501", message, preview=True, fix=_narrowed(fact, region))
+
+
+def _number(fact: HostScalar, region: Region) -> Fix | None:
+    """`.item()` in the only place that shows it, or in the place of the move."""
+    edit = region.edit
+    moved = edit.receiver(fact.site)
+    if fact.binding is not None and fact.shown is not None and moved is not None and (text := edit.quoted(moved)):
+        gone, read = edit.drop_statement(fact.binding), edit.name(fact.shown)
+        if gone is not None and read is not None:
+            return edit.fix("Read the number where it is shown", gone, edit.replace(read, f"{text}.item()"), safe=True)
+    given = [one.value for one in fact.site.keywords] + fact.site.args if isinstance(fact.site, ast.Call) else []
+    alone = edit.drop_argument(fact.site, *given) if given else ()
+    return edit.fix("Read the number", edit.rename(fact.site, "item"), alone, safe=True)
+
+
+def _narrowed(fact: HostScalar, region: Region) -> Fix | None:
+    """The move behind what narrows, or none where that is read as a number."""
+    edit = region.edit
+    if fact.outer is None:
+        return None
+    without = edit.drop_call(fact.site)
+    if fact.read:
+        return edit.fix("Read it where it lies", without, safe=False)
+    move = edit.trailer(fact.site)
+    if fact.operand or move is None:
+        return None
+    return edit.fix("Move the result", without, edit.method(fact.outer, move), safe=False)
 
 
 RULE = Rule(

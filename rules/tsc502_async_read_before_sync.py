@@ -33,7 +33,8 @@ def scores(model: torch.nn.Module, images: torch.Tensor) -> list[float]:
 
 ## Fix
 
-None yet: drop `non_blocking=True`, or wait (`torch.cuda.synchronize()`, an event, the stream) before the first read.
+`non_blocking=True` goes. Safe, but unsafe in a helper, whose other callers may want it. To keep the overlap, wait
+(`torch.cuda.synchronize()`, an event, the stream) before the first read instead.
 
 ## Limits
 
@@ -49,10 +50,11 @@ A copy to a device needs no wait: the kernels that read it run behind it.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import UnwaitedRead
 
 if TYPE_CHECKING:
@@ -68,7 +70,19 @@ def check(facts: list[UnwaitedRead], region: Region) -> Iterator[Finding]:
             f"(line {region.line(fact.copy)}) is only started, and nothing waits for it"
         )
         path = (region.step(fact.copy, f"starts a copy of `{fact.source}` to the host and does not wait"),)
-        yield Finding(region.span(fact.site), "TSC502", message, path)
+        yield Finding(region.span(fact.site), "TSC502", message, path, fix=_fix(fact, region))
+
+
+def _fix(fact: UnwaitedRead, region: Region) -> Fix | None:
+    edit = region.edit
+    match fact.started:
+        case ast.Call(args=args, keywords=keywords):
+            flags = [one.value for one in keywords if one.arg == "non_blocking"]
+            flags += [one for one in args if isinstance(one, ast.Constant) and one.value is True]
+        case _:
+            return None
+    blocking = edit.drop_argument(fact.started, *flags) if flags else None
+    return edit.fix("Wait for the copy", blocking, safe=fact.started is fact.copy)
 
 
 RULE = Rule(

@@ -40,7 +40,9 @@ def evaluate(dataset: Dataset[torch.Tensor], device: torch.device) -> torch.Tens
 
 ## Fix
 
-None yet: give the DataLoader `pin_memory=True`, whose thread pins the batches ahead; or drop `pin_memory()`.
+The DataLoader gets `pin_memory=True`, whose thread pins the batches ahead; `pin_memory()` before a blocking move goes.
+Unsafe: pinned memory is locked. None for `pin_memory()` on the way of a move that does not block: where to pin once is
+to be chosen.
 
 ## Limits
 
@@ -55,10 +57,11 @@ The DataLoader has to be in view: made in the same function, or kept on `self` b
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import PinnedMove
 
 if TYPE_CHECKING:
@@ -83,7 +86,19 @@ def check(facts: list[PinnedMove], region: Region) -> Iterator[Finding]:
                     f"`pin_memory()` on the way to the device copies `{fact.receiver}` on the host first, and the "
                     "host waits for that: pin once, or in the DataLoader"
                 )
-        yield Finding(region.span(fact.site), "TSC504", message)
+        yield Finding(region.span(fact.site), "TSC504", message, fix=_fix(fact, region))
+
+
+def _fix(fact: PinnedMove, region: Region) -> Fix | None:
+    edit = region.edit
+    match fact.kind, fact.site:
+        case "loader", ast.Call(keywords=keywords):
+            given = next((one.value for one in keywords if one.arg == "pin_memory"), None)
+            pinned = edit.add_argument(fact.site, "pin_memory=True") if given is None else edit.replace(given, "True")
+            return edit.fix("Pin the batches", pinned, safe=False)
+        case "blocking", _:
+            return edit.fix("Move without pinning", edit.drop_call(edit.receiver(fact.site)), safe=False)
+    return None
 
 
 RULE = Rule(

@@ -31,7 +31,8 @@ def positions(length: int, device: torch.device) -> torch.Tensor:
 
 ## Fix
 
-None yet: give the factory the device (and the dtype, where the move asks for one).
+The factory gets the device (and the dtype, where the move asks for one). Safe, but unsafe where the numbers depend on
+where they are computed: `rand` and its like, `linspace`, `logspace`; and where the tensor was no leaf and becomes one.
 
 ## Limits
 
@@ -46,10 +47,11 @@ draws other numbers than the CPU with the same seed. So does `torch.rand(.., dev
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import CreatedThenMoved
 
 if TYPE_CHECKING:
@@ -63,7 +65,39 @@ def check(facts: list[CreatedThenMoved], region: Region) -> Iterator[Finding]:
             f"`torch.{fact.factory}` makes the tensor on the host and then copies it to `{fact.device}`: "
             f"`device=` saves the copy and the wait for it{other}"
         )
-        yield Finding(region.span(fact.site), "TSC505", message)
+        yield Finding(region.span(fact.site), "TSC505", message, fix=_fix(fact, region))
+
+
+def _fix(fact: CreatedThenMoved, region: Region) -> Fix | None:
+    edit = region.edit
+    made = edit.receiver(fact.site)
+    match fact.site:
+        case ast.Call(func=ast.Attribute(value=ast.Call(keywords=keywords), attr=name), args=args, keywords=given):
+            known = {one.arg for one in keywords}
+            asked = {one.arg: one.value for one in given}
+        case _:
+            return None
+    rest = [one for one in args if not (isinstance(one, ast.Constant) and isinstance(one.value, bool))]
+    device, dtype = asked.get("device"), asked.get("dtype")
+    if rest and device is None:
+        device = rest.pop(0)
+    if rest and dtype is None:
+        dtype = rest.pop(0)
+    if rest or not asked.keys() <= {"device", "dtype", "non_blocking"} or (dtype is not None and "dtype" in known):
+        return None
+    if name == "cuda" and not (device is None or isinstance(device, ast.Constant)):
+        return None  # None is the device in use there, and the host here
+    text = '"cuda"' if device is None else edit.quoted(device)
+    typed = "" if dtype is None else edit.quoted(dtype)
+    if text is None or typed is None:
+        return None
+    wanted = f"device={text}" + (f", dtype={typed}" if typed else "")
+    exact = fact.factory in _EXACT or (fact.factory == "arange" and not typed)
+    safe = exact and not fact.random and "requires_grad" not in known
+    return edit.fix("Create it there", edit.drop_call(fact.site), edit.add_argument(made, wanted), safe=safe)
+
+
+_EXACT = frozenset({"zeros", "ones", "full", "eye", "empty"})
 
 
 RULE = Rule(

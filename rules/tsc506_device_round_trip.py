@@ -32,7 +32,8 @@ def pseudo_labels(logits: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: drop the way there and back, keep `detach()`, and add `clone()` where one side is written afterwards.
+The way to the host and through NumPy goes, `detach()` stays, and so does a move to a device that may be another one.
+Unsafe: the result shares the memory of the tensor. Add `clone()` where one of them is written afterwards.
 
 ## Limits
 
@@ -47,10 +48,11 @@ the tensor is known to lie on the host before.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import RoundTrip
 
 if TYPE_CHECKING:
@@ -64,7 +66,41 @@ def check(facts: list[RoundTrip], region: Region) -> Iterator[Finding]:
             f"`{fact.device}`, and only torch touches it there: `detach()` saves one copy to the host and one back"
         )
         path = (region.step(fact.fetched, f"copies `{fact.source}` to the host"),)
-        yield Finding(region.span(fact.site), "TSC506", message, path)
+        yield Finding(region.span(fact.site), "TSC506", message, path, fix=_fix(fact, region))
+
+
+def _fix(fact: RoundTrip, region: Region) -> Fix | None:
+    """Without the calls that fetch, make an array, and make a tensor of it; the move back stays where it may move."""
+    edit = region.edit
+    there = _device(fact.fetched)
+    parts = [edit.drop_call(fact.fetched)]
+    for array in fact.arrays:
+        match array:
+            case ast.Call(func=ast.Attribute(attr="numpy"), args=[], keywords=[]):
+                parts.append(edit.drop_call(array))
+            case _:
+                return None
+    for made in fact.made:
+        match made:
+            case ast.Call(args=[given], keywords=keywords) if all(one.arg in ("device", "dtype") for one in keywords):
+                asked = [(one.arg, edit.quoted(one.value)) for one in keywords if ast.unparse(one.value) != there]
+                if any(text is None for _, text in asked):
+                    return None
+                to = ", ".join(f"{name}={text}" for name, text in asked)
+                parts.append(edit.unwrap(made, f".to({to})" if to else "", given))
+            case _:
+                return None
+    match fact.site:
+        case ast.Call(func=ast.Attribute(attr="to"), args=[device], keywords=[]) if ast.unparse(device) == there:
+            parts.append(edit.drop_call(fact.site))
+    return edit.fix("Stay on the device", *parts, safe=False)
+
+
+def _device(fetched: ast.AST) -> str:
+    """How the device of what is fetched would be written: `x.device` for `x.softmax(1).detach().cpu()`."""
+    while isinstance(fetched, ast.Call) and isinstance(fetched.func, ast.Attribute):
+        fetched = fetched.func.value
+    return f"{ast.unparse(fetched)}.device"
 
 
 RULE = Rule(

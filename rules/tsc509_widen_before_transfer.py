@@ -35,7 +35,8 @@ def prepare(image: np.ndarray, device: torch.device) -> torch.Tensor:
 
 ## Fix
 
-None yet: move first and cast then. One blocking `.to(device, torch.float32)` does not help: it casts on the host.
+The move goes before the cast. Unsafe: the arithmetic between is done on the device. One blocking
+`.to(device, torch.float32)` would not help: it casts on the host.
 
 ## Limits
 
@@ -52,7 +53,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import WidenedMove
 
 if TYPE_CHECKING:
@@ -66,7 +67,21 @@ def check(facts: list[WidenedMove], region: Region) -> Iterator[Finding]:
             f"moved: {fact.factor} times the bytes travel; move first, then cast"
         )
         path = (region.step(fact.cast, f"makes {fact.wide} of {fact.narrow} on the host"),)
-        yield Finding(region.span(fact.site), "TSC509", message, path)
+        yield Finding(region.span(fact.site), "TSC509", message, path, fix=_fix(fact, region))
+
+
+def _fix(fact: WidenedMove, region: Region) -> Fix | None:
+    edit = region.edit
+    match fact.between:
+        case "nothing":
+            change = edit.swap(fact.site)
+        case "name":
+            change = edit.exchange(fact.cast, fact.site)
+        case "numbers" if (move := edit.trailer(fact.site)) is not None:
+            change = edit.join(edit.method(edit.receiver(fact.cast), move), edit.drop_call(fact.site))
+        case _:
+            return None
+    return edit.fix("Move first, then cast", change, safe=False)
 
 
 RULE = Rule(

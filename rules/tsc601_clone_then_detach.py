@@ -39,7 +39,7 @@ class FeatureBank:
 
 ## Fix
 
-The two calls change places. Safe.
+The two calls change places; of what the expression has just computed (`(a + b).clone().detach()`) the clone goes. Safe.
 
 ## Limits
 
@@ -57,7 +57,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import CloneDetach
 
 if TYPE_CHECKING:
@@ -72,13 +72,17 @@ def check(facts: list[CloneDetach], region: Region) -> Iterator[Finding]:
             f"`clone()` of `{fact.receiver}` records a graph node that `detach()` drops at once: `detach().clone()` "
             "gives the same tensor without it"
         )
-        edit = region.edit
-        if fact.argument is None:
-            change = edit.swap(fact.site)
-        else:
-            change = edit.join(edit.method(fact.argument, ".detach()"), edit.drop_call(fact.site))
-        fix = edit.fix("Detach first, then clone", change, safe=True)
-        yield Finding(region.span(fact.site), "TSC601", message, fix=fix)
+        yield Finding(region.span(fact.site), "TSC601", message, fix=_fix(fact, region))
+
+
+def _fix(fact: CloneDetach, region: Region) -> Fix | None:
+    edit = region.edit
+    if fact.second:
+        return edit.fix("Drop the clone", edit.drop_copy(fact.clone, fact.argument), safe=True)
+    change = edit.swap(fact.site)
+    if fact.argument is not None:
+        change = edit.join(edit.method(fact.argument, ".detach()"), edit.drop_call(fact.site))
+    return edit.fix("Detach first, then clone", change, safe=True)
 
 
 RULE = Rule(

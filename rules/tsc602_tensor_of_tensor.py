@@ -35,8 +35,10 @@ def weighted(loss: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `x.detach().clone()` (or `x` itself, where the gradient is wanted), `torch.stack(xs)` for a list of
-tensors, and `torch.from_numpy(np.stack(xs))` for a list of arrays.
+`x.detach().clone()`, or `.to(.., copy=True)` where a dtype or device is asked for: safe, the same tensor; where the
+gradient is wanted, write `x` itself. Of a list of tensors `torch.stack`, off the graph as before: safe only where they
+are proven to be 0-d and on the host. Of a list of arrays one array of them first, which is safe. Unsafe where only a
+call in the file says what the argument is: another may pass something else.
 
 ## Limits
 
@@ -51,13 +53,15 @@ its type or shape stands around the call. `x = torch.tensor(x)` is no evidence t
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule, Step
+from flake8_tensorcopy.engine import Finding, Fix, Rule, Step
 from flake8_tensorcopy.engine.facts import TensorOfTensor
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Edits
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -82,7 +86,103 @@ def check(facts: list[TensorOfTensor], region: Region) -> Iterator[Finding]:
             where = f" ({said} on line {region.line(fact.defined)})"
             path = (region.step(fact.defined, f"`{fact.argument}` is {said} here"),)
         message = _WHAT[fact.form].format(argument=fact.argument, where=where, call=fact.constructor)
-        yield Finding(region.span(fact.site), "TSC602", message, path)
+        yield Finding(region.span(fact.site), "TSC602", message, path, fix=_fix(fact, region))
+
+
+def _fix(fact: TensorOfTensor, region: Region) -> Fix | None:
+    edit = region.edit
+    match fact.site:
+        case ast.Call(args=[] | [_], keywords=keywords):
+            asked = {one.arg or "**": edit.quoted(one.value) for one in keywords if one.value is not fact.given}
+        case _:
+            return None
+    if not asked.keys() <= {"dtype", "device", "requires_grad"} or None in asked.values():
+        return None
+    leaf = asked.pop("requires_grad", "False")
+    marked = {"False": "", "True": ".requires_grad_()"}.get(leaf or "", f".requires_grad_({leaf})")
+    where = ", ".join(f"{name}={text}" for name, text in asked.items())
+    match fact.form:
+        case "tensor":
+            return edit.fix("Detach and clone", _copied(fact, region, where, marked), safe=not fact.caller)
+        case "tensors" if fact.flat:
+            return edit.fix("Stack the tensors", _stacked(fact, region, where, marked), safe=fact.numbers)
+        case "arrays":
+            change = _joined(fact, region, where, marked)
+            return edit.fix("Make one array of them first", change, safe=not fact.caller)
+    return None
+
+
+def _copied(fact: TensorOfTensor, region: Region, where: str, marked: str) -> Edits | None:
+    """The argument off the graph, in memory of its own."""
+    edit = region.edit
+    if fact.short == "new_tensor":
+        other = edit.receiver(fact.site)
+        if where or other is None or (text := edit.quoted(other)) is None:
+            return None
+        where = text
+    source, new = fact.given, fact.new
+    drop: Edits | None = ()
+    match source:  # a copy of its own is the one that is made
+        case ast.Call(func=ast.Attribute(value=cloned, attr="clone"), args=[], keywords=[]):
+            source, new, drop = cloned, False, edit.drop_call(source)
+        case ast.Call(func=ast.Attribute(attr="clone") | ast.Name("clone")):
+            return None
+    match source:
+        case ast.Call(func=ast.Attribute(attr="detach"), args=[]):
+            trailer = ""
+        case _:
+            trailer = ".detach()"
+    if where:
+        trailer += f".to({where})" if new else f".to({where}, copy=True)"
+    elif not new:
+        trailer += ".clone()"
+    return edit.join(edit.unwrap(fact.site, trailer + marked, fact.given), drop)
+
+
+def _stacked(fact: TensorOfTensor, region: Region, where: str, marked: str) -> Edits | None:
+    """`torch.stack` of the list, off the graph as before."""
+    to = f".to({where})" if where else _TYPED.get(fact.short)
+    if to is None or (where and fact.short not in _ANY):
+        return None
+    trailer = ("" if fact.graph is False else ".detach()") + to + marked
+    return _called("torch.stack", fact, region, trailer)
+
+
+def _joined(fact: TensorOfTensor, region: Region, where: str, marked: str) -> Edits | None:
+    """`np.array` of the list, of which nothing else holds the memory."""
+    numpy = region.edit.module("numpy", fact.site)
+    if numpy is None:
+        return None
+    name, importing = numpy
+    change = region.edit.join(region.edit.call(fact.given, f"{name}.array"), importing)
+    if fact.short != "tensor" or where:
+        return change
+    return region.edit.join(change, _called("torch.from_numpy", fact, region, marked))
+
+
+def _called(function: str, fact: TensorOfTensor, region: Region, trailer: str) -> Edits | None:
+    """Another function of the argument alone."""
+    edit = region.edit
+    match fact.site:
+        case ast.Call(func=func, args=[_], keywords=keywords) if name := edit.imported(function, fact.site):
+            alone = edit.drop_argument(fact.site, *(one.value for one in keywords)) if keywords else ()
+            return edit.join(edit.replace(func, name), alone, edit.method(fact.site, trailer) if trailer else ())
+    return None
+
+
+_ANY = frozenset({"tensor", "as_tensor", "asarray"})
+
+# What a list of tensors is converted to behind `torch.stack`.
+_TYPED = dict.fromkeys(_ANY, "") | {
+    "Tensor": ".float()",
+    "FloatTensor": ".float()",
+    "DoubleTensor": ".double()",
+    "HalfTensor": ".half()",
+    "LongTensor": ".long()",
+    "IntTensor": ".int()",
+    "ShortTensor": ".short()",
+    "ByteTensor": ".byte()",
+}
 
 
 RULE = Rule(

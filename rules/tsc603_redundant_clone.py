@@ -34,7 +34,9 @@ def pooled(rows: list[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: drop `clone()`; write `x.to(device, copy=True)`; write `x.clone(memory_format=torch.contiguous_format)`.
+The clone goes; before a move or cast it becomes `x.to(device, copy=True)`, beside `contiguous()`
+`x.clone(memory_format=torch.contiguous_format)`. Safe, but unsafe where it is not proven that `x` is a tensor: other
+classes with these methods may know no `copy=True`.
 
 ## Limits
 
@@ -54,13 +56,15 @@ known; and a clone before `cpu()`, since for a model on the CPU it is the only c
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import RedundantClone
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Edits
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -94,7 +98,41 @@ def check(facts: list[RedundantClone], region: Region) -> Iterator[Finding]:
                 )
             case _:
                 continue
-        yield Finding(region.span(fact.site), "TSC603", message, preview=preview)
+        yield Finding(region.span(fact.site), "TSC603", message, preview=preview, fix=_fix(fact, region))
+
+
+def _fix(fact: RedundantClone, region: Region) -> Fix | None:
+    edit = region.edit
+    without = edit.drop_copy(fact.clone, fact.argument)
+    match fact.form:
+        case "moved":
+            return edit.fix("Copy in the same call", without, _copying(fact, region), safe=fact.evidence >= 2)
+        case "contiguous":
+            kept = edit.imported("torch.contiguous_format", fact.site)
+            change = edit.add_argument(fact.clone, f"memory_format={kept}") if kept else None
+            return edit.fix("Clone in the contiguous format", edit.drop_call(fact.contiguous), change, safe=True)
+    return edit.fix("Drop the clone", without, safe=fact.evidence >= 1)
+
+
+def _copying(fact: RedundantClone, region: Region) -> Edits | None:
+    """The move or cast as `to`, told to copy."""
+    edit = region.edit
+    match fact.site:
+        case ast.Call(func=ast.Attribute(attr="to")):
+            return edit.add_argument(fact.site, "copy=True")
+        case ast.Call(func=ast.Attribute(attr="type"), args=[ast.Attribute()], keywords=[]):
+            more = "copy=True"
+        case ast.Call(func=ast.Attribute(attr="cpu" | "cuda" as device), args=[], keywords=[]):
+            more = f'"{device}", copy=True'
+        case ast.Call(func=ast.Attribute(attr="cuda"), args=[], keywords=[ast.keyword(arg="non_blocking")]):
+            more = 'device="cuda", copy=True'
+        case ast.Call(args=[], keywords=[]) if fact.dtype and (
+            dtype := edit.imported(f"torch.{fact.dtype}", fact.site)
+        ):
+            more = f"{dtype}, copy=True"
+        case _:
+            return None
+    return edit.join(edit.rename(fact.site, "to"), edit.add_argument(fact.site, more))
 
 
 RULE = Rule(

@@ -32,7 +32,7 @@ def to_array(scores: torch.Tensor) -> np.ndarray:
 
 ## Fix
 
-None yet: swap the two calls.
+`detach()` goes before the move. Safe.
 
 ## Limits
 
@@ -47,10 +47,11 @@ the tensor on the host has a name. On the CPU `cpu()` returns its argument and r
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import MovedThenDetached
 
 if TYPE_CHECKING:
@@ -65,7 +66,17 @@ def check(facts: list[MovedThenDetached], region: Region) -> Iterator[Finding]:
             f"`{fact.move}` of `{fact.receiver}` records a graph node for the copy to the host that `detach()` drops "
             f"at once: `detach().{fact.move}` gives the same tensor without it"
         )
-        yield Finding(region.span(fact.site), "TSC604", message)
+        yield Finding(region.span(fact.site), "TSC604", message, fix=_fix(fact, region))
+
+
+def _fix(fact: MovedThenDetached, region: Region) -> Fix | None:
+    edit = region.edit
+    match fact.site:
+        case ast.Call(func=ast.Attribute(value=value)) if value is fact.moved:
+            change = edit.swap(fact.site)
+        case _:  # past the views in between
+            change = edit.join(edit.method(edit.receiver(fact.moved), ".detach()"), edit.drop_call(fact.site))
+    return edit.fix("Detach first, then move", change, safe=True)
 
 
 RULE = Rule(

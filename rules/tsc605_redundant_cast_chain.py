@@ -31,8 +31,9 @@ def compact(mask: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: drop the first cast. Of integers beyond 2 ** 53, `x.double().float()` may differ from `x.float()` in the last
-bit.
+The first cast goes. Safe where the dtype before is known and the first cast keeps every value of it. Else unsafe: a
+tensor that has the last dtype already is returned itself by the cast that is left, and of integers beyond 2 ** 53
+`x.double().float()` may differ from `x.float()` in the last bit.
 
 ## Limits
 
@@ -67,7 +68,8 @@ def check(facts: list[RedundantCast], region: Region) -> Iterator[Finding]:
             f"`{fact.first}` makes one extra copy of `{fact.receiver}` that only `{fact.second}` reads: "
             f"`{fact.second}` alone gives the same tensor"
         )
-        yield Finding(region.span(fact.site), "TSC605", message, preview=fact.evidence < 1)
+        fix = region.edit.fix("Drop the first cast", region.edit.drop_call(fact.cast), safe=fact.exact)
+        yield Finding(region.span(fact.site), "TSC605", message, preview=fact.evidence < 1, fix=fix)
 
 
 RULE = Rule(
@@ -76,5 +78,5 @@ RULE = Rule(
     summary="two casts in a row where the first one changes nothing of the result",
     kinds=("RedundantCast",),
     check=check,
-    fix="unsafe",
+    fix="safe",
 )

@@ -31,8 +31,8 @@ def masked(scores: torch.Tensor, mask: torch.Tensor, heads: int) -> torch.Tensor
 
 ## Fix
 
-None yet: write `expand` with -1 for the dimensions that stay. For a `repeat` by ones: `unsqueeze`, `clone()`, or
-nothing.
+`expand`, with -1 for the dimensions that stay. Safe where the number of dimensions is known: of a new one in front
+`expand` wants the size. None for a `repeat` by ones: write `unsqueeze`, `clone()`, or nothing.
 
 ## Limits
 
@@ -47,10 +47,11 @@ returned or used twice, and where it feeds anything but one elementwise operatio
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import RedundantRepeat
 
 if TYPE_CHECKING:
@@ -71,7 +72,19 @@ def check(facts: list[RedundantRepeat], region: Region) -> Iterator[Finding]:
                 f"`{fact.call}` copies `{fact.receiver}` for one elementwise operation (line "
                 f"{region.line(fact.used)}): `expand` gives it the same shape without a copy"
             )
-        yield Finding(region.span(fact.site), "TSC606", message)
+        yield Finding(region.span(fact.site), "TSC606", message, fix=_fix(fact, region))
+
+
+def _fix(fact: RedundantRepeat, region: Region) -> Fix | None:
+    edit = region.edit
+    tiled = (
+        isinstance(fact.site, ast.Call) and isinstance(fact.site.func, ast.Attribute) and fact.site.func.attr == "tile"
+    )
+    if fact.ones or (tiled and fact.dims is None):
+        return None
+    kept = [edit.replace(count, "-1") for count in fact.kept]
+    safe = fact.dims is not None and fact.evidence >= 2
+    return edit.fix("Expand without a copy", edit.rename(fact.site, "expand"), *kept, safe=safe)
 
 
 RULE = Rule(

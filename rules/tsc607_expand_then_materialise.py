@@ -33,8 +33,8 @@ def centred(x: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-None yet: drop the copy, and the `expand` where the other operand has the full shape. For a reshape, give the other
-operand the dimension that is merged.
+The copy goes, and the `expand` where the other operand has the full shape. Unsafe. None for a reshape: give the other
+operand the dimension that is merged; and none beside a number, where the shape serves a later operation.
 
 ## Limits
 
@@ -49,10 +49,11 @@ and where a reshape may still be a view.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import MaterialisedExpand
 
 if TYPE_CHECKING:
@@ -75,7 +76,22 @@ def check(facts: list[MaterialisedExpand], region: Region) -> Iterator[Finding]:
             )
         else:
             continue
-        yield Finding(region.span(fact.site), "TSC607", message)
+        yield Finding(region.span(fact.site), "TSC607", message, fix=_fix(fact, region))
+
+
+def _fix(fact: MaterialisedExpand, region: Region) -> Fix | None:
+    edit = region.edit
+    match fact.used:
+        case (
+            ast.Compare(comparators=[ast.Constant()]) | ast.BinOp(right=ast.Constant()) | ast.BinOp(left=ast.Constant())
+        ):
+            return None  # the expanded shape serves what comes after it
+    if fact.op in ("reshape", "flatten"):
+        return None
+    copied = edit.drop_call(fact.site)
+    if fact.op and fact.like:
+        return edit.fix("Let the operation broadcast", copied, edit.drop_call(fact.expanded), safe=False)
+    return edit.fix("Drop the copy" if fact.op else "Let the operation broadcast", copied, safe=False)
 
 
 RULE = Rule(

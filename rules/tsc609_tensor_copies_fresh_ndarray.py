@@ -33,7 +33,7 @@ def batch(a: np.ndarray, b: np.ndarray) -> torch.Tensor:
 
 ## Fix
 
-None yet: write `torch.from_numpy`.
+`torch.from_numpy` in its place. Unsafe: an array that something else holds after all would be shared.
 
 ## Limits
 
@@ -48,13 +48,15 @@ memory of their argument (`np.asarray`), and where a dtype or a device is asked 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import Finding, Rule
+from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import FreshArrayCopied
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Edits
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -64,7 +66,29 @@ def check(facts: list[FreshArrayCopied], region: Region) -> Iterator[Finding]:
             f"`{fact.constructor}` makes one extra copy of `{fact.made}`, which nothing else holds: "
             "`torch.from_numpy` takes its memory over"
         )
-        yield Finding(region.span(fact.site), "TSC609", message)
+        yield Finding(region.span(fact.site), "TSC609", message, fix=_fix(fact, region))
+
+
+def _fix(fact: FreshArrayCopied, region: Region) -> Fix | None:
+    edit = region.edit
+    match fact.site:
+        case ast.Call(func=func, args=[_], keywords=keywords):
+            asked = {one.arg: one.value for one in keywords}
+            name = edit.imported("torch.from_numpy", fact.site)
+        case _:
+            return None
+    if name is None or not asked.keys() <= {"device", "requires_grad"}:
+        return None
+    marked: Edits | None = ()
+    match asked.get("requires_grad"):
+        case None | ast.Constant(value=False):
+            pass
+        case ast.Constant(value=True):
+            marked = edit.method(fact.site, ".requires_grad_()")
+        case _:
+            return None
+    alone = edit.drop_argument(fact.site, *asked.values()) if asked else ()
+    return edit.fix("Take the memory over", edit.replace(func, name), alone, marked, safe=False)
 
 
 RULE = Rule(

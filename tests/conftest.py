@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from flake8_tensorcopy import cli
+from flake8_tensorcopy.config import DEBUG
 
 ROOT = Path(__file__).parent.parent
 REPORT = re.compile(r"^(?:\./)?(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<code>\S+) (?P<text>.*)$")
@@ -40,9 +44,46 @@ def run_flake8(
     *args: str, cwd: Path, stdin: bytes | None = None, env: dict[str, str] | None = None, python: str = sys.executable
 ) -> Flake8:
     """Runs flake8 in `cwd`; of the plugin's own environment variables only those in `env` are set."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TENSORCOPY_")}
-    done = subprocess.run(
-        [python, "-m", "flake8", *args],
+    done = _run([python, "-m", "flake8", *args], cwd, stdin, env)
+    return Flake8(done.stdout.decode(), done.stderr.decode(), done.returncode)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one run of the command `tensorcopy` printed and how it ended."""
+
+    out: bytes
+    err: str
+    exit: int
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.decode().splitlines()
+
+    @property
+    def places(self) -> list[tuple[str, int, int, str]]:
+        """As of flake8, for the format "concise"."""
+        return Flake8(self.out.decode(), self.err, self.exit).places
+
+
+def run_tensorcopy(*args: str, cwd: Path, stdin: bytes | None = None, env: dict[str, str] | None = None) -> Ran:
+    """Runs `tensorcopy` in `cwd`, with no colours unless `env` asks for them."""
+    done = _run(
+        [sys.executable, "-m", "flake8_tensorcopy.cli", *args], cwd, stdin, {"PYTHONPATH": str(ROOT)} | (env or {})
+    )
+    return Ran(done.stdout, done.stderr.decode(), done.returncode)
+
+
+def _run(
+    command: list[str], cwd: Path, stdin: bytes | None, env: dict[str, str] | None
+) -> subprocess.CompletedProcess[bytes]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TENSORCOPY_") and name not in ("NO_COLOR", "FORCE_COLOR")
+    }
+    return subprocess.run(
+        command,
         cwd=cwd,
         env=kept | {"PYTHONUTF8": "1"} | (env or {}),
         input=b"" if stdin is None else stdin,
@@ -50,7 +91,6 @@ def run_flake8(
         timeout=300,
         check=False,
     )
-    return Flake8(done.stdout.decode(), done.stderr.decode(), done.returncode)
 
 
 @pytest.fixture
@@ -59,5 +99,29 @@ def flake8(tmp_path: Path) -> Callable[..., Flake8]:
 
     def run(*args: str, stdin: bytes | None = None, env: dict[str, str] | None = None) -> Flake8:
         return run_flake8(*args, cwd=tmp_path, stdin=stdin, env=env)
+
+    return run
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Runs a command in this process and the test's own folder; `check` in one line each if none is named."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR", DEBUG):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments: str, stdin: bytes = b"") -> Ran:
+        if not arguments or arguments[0].startswith("-") or not arguments[0].isalpha():
+            arguments = ("check", "--output-format=concise", *arguments)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        try:
+            status = cli.main(arguments)
+        except SystemExit as left:
+            status = int(str(left.code))
+        out, err = capfdbinary.readouterr()
+        return Ran(out, err.decode(), status)
 
     return run

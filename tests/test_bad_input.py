@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flake8_tensorcopy import plugin as plugin_module
+from flake8_tensorcopy.config import DEBUG
 from flake8_tensorcopy.plugin import Plugin
 from tests.conftest import REPORT, run_flake8
 
@@ -289,7 +289,7 @@ def findings(text: str) -> Iterator[tuple[int, str]]:
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_files_are_survived(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """At worst one TSC000 that names the function, and never at the cost of the function beside the deep one."""
-    monkeypatch.delenv(plugin_module.DEBUG, raising=False)
+    monkeypatch.delenv(DEBUG, raising=False)
     text = DEEP[name]
     found = list(findings(text))
     assert found[-1][0] == text.count("\n")
@@ -327,7 +327,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_files_keep_their_findings(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv(plugin_module.DEBUG, "1")
+    monkeypatch.setenv(DEBUG, "1")
     found = list(findings(ODD[name]))
     assert [message.split()[0] for _, message in found] == ["TSC101"]
     assert found[0][0] == ODD[name].count("\n") - 1

@@ -88,6 +88,12 @@ def test_an_edit_after_the_last_line() -> None:
     assert Source.read(b"").spliced([insert(1, 0, "b\n")]).data == b"b\n"
 
 
+def test_edits_that_overlap_are_refused() -> None:
+    with pytest.raises(Unfixable, match="overlap"):
+        Source.read(b"a = b + c\n").spliced([replace(1, 0, 5, "x"), insert(1, 3, "y")])
+    assert Source.read(b"a = b + c\n").spliced([replace(1, 0, 3, "x"), insert(1, 3, "y")]).data == b"xy b + c\n"
+
+
 def test_a_letter_that_the_encoding_lacks_is_refused() -> None:
     with pytest.raises(Unfixable, match="iso-8859-1 cannot hold"):
         Source.read(b"# coding: latin-1\na = 1\n").spliced([insert(2, 0, "\u2192")])

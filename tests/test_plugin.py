@@ -19,9 +19,8 @@ from libcst import metadata
 
 import flake8_tensorcopy.engine.region
 from flake8_tensorcopy import lint as lint_module
-from flake8_tensorcopy import plugin as plugin_module
 from flake8_tensorcopy import registry
-from flake8_tensorcopy.config import Options, names
+from flake8_tensorcopy.config import DEBUG, Options, names
 from flake8_tensorcopy.engine import Analysis, RegionFacts
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.model import Finding, Rule, Span
@@ -511,7 +510,7 @@ def run_plugin(text: str) -> list[tuple[int, int, str]]:
     ],
 )
 def test_a_failure_becomes_one_line(monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str | None) -> None:
-    monkeypatch.delenv(plugin_module.DEBUG, raising=False)
+    monkeypatch.delenv(DEBUG, raising=False)
     monkeypatch.setattr(lint_module, "lint", fail(error))
     ((line, column, message),) = run_plugin(DETACH)
     assert (line, column) == (1, 0)
@@ -521,7 +520,7 @@ def test_a_failure_becomes_one_line(monkeypatch: pytest.MonkeyPatch, error: Exce
 
 
 def test_a_parser_error_of_libcst_stays_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(plugin_module.DEBUG, raising=False)
+    monkeypatch.delenv(DEBUG, raising=False)
     with pytest.raises(libcst.ParserSyntaxError) as caught:
         libcst.parse_module("def (")
     monkeypatch.setattr(lint_module, "lint", fail(caught.value))
@@ -530,7 +529,7 @@ def test_a_parser_error_of_libcst_stays_inside(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_debug_variable_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(plugin_module.DEBUG, "1")
+    monkeypatch.setenv(DEBUG, "1")
     monkeypatch.setattr(lint_module, "lint", fail(RuntimeError("boom")))
     with pytest.raises(RuntimeError, match="boom") as caught:
         run_plugin(DETACH)
@@ -546,7 +545,7 @@ def test_an_interrupt_is_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_failure_in_flake8_hides_nothing_else(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv(plugin_module.DEBUG, raising=False)
+    monkeypatch.delenv(DEBUG, raising=False)
     monkeypatch.setattr(lint_module, "lint", fail(SyntaxError("inside")))
     write(tmp_path, detach="import os\n" + DETACH)
     assert main(["--isolated", "-j1", str(tmp_path / "detach.py")]) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import replace
 from functools import cache
@@ -44,7 +45,7 @@ def test_what_is_right_stays_as_it_is(fixture: Fixture) -> None:
     after, _ = fixed(fixture)
     for name in fixture.good:
         start = f"\ndef {name}("
-        before_text = fixture.source.split(start, 1)[1].split("\ndef ", 1)[0]
+        before_text = re.split(r"\n(?=def |class |@)", fixture.source.split(start, 1)[1], maxsplit=1)[0]
         assert start + before_text in after.source
 
 

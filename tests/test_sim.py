@@ -384,3 +384,12 @@ def test_modes_of_others_see_what_they_see_on_the_cpu() -> None:
     ]
     assert operations.seen[0] == "aten::mul"
     assert accelerator.count("D2H") == 1
+
+
+@pytest.mark.torch
+def test_a_tensor_without_data_leaves_the_device() -> None:
+    torch = pytest.importorskip("torch")
+    from flake8_tensorcopy.verify.sim import SimulatedAccelerator
+
+    with SimulatedAccelerator():
+        assert torch.ones(2, device="cuda").to("meta").device.type == "meta"

@@ -76,12 +76,40 @@ def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
         other = held.place if held is not None else None
     if other is None or library.says_frozen(other.name) or obj.made == COPY or _said_of_the_class(run, obj, place):
         return
-    how = own[-1].op if own else "assignment"
     run.fact(
         ModuleAlias(
-            site=site, name=place.name, module=other.name, how=how, trained=write.node, training=write.op, read=node
+            site=site,
+            name=place.name,
+            module=other.name,
+            how=own[-1].op if own else "assignment",
+            trained=write.node,
+            training=write.op,
+            read=node,
+            taken=_taken_at(run, site, place.name if site is place.node else other.name),
+            keeps=site is place.node,
         )
     )
+
+
+def _taken_at(run: Run, site: ast.AST, name: str) -> ast.AST | None:
+    """The module, as an expression, that a statement gives to one name; None where others get the very same."""
+    match site:
+        case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+            pass
+        case _:
+            return None
+    if isinstance(target, (ast.Tuple, ast.List)):
+        if not isinstance(value, (ast.Tuple, ast.List)) or len(value.elts) != len(target.elts):
+            return None
+        found = [one for one, to in zip(value.elts, target.elts, strict=True) if run.text(to) == name]
+        if len(found) != 1 or any(isinstance(one, ast.Starred) for one in (*value.elts, *target.elts)):
+            return None
+        value = found[0]
+    while (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in library.MODULE_SELF
+    ):
+        value = value.func.value
+    return value
 
 
 def _said_of_the_class(run: Run, obj: Obj, place: Place) -> bool:
@@ -172,6 +200,7 @@ def settle_copies(run: Run) -> None:
                         trained=write.node,
                         training=write.op,
                         read=None,
+                        taken=made.node,
                     )
                 )
                 break
@@ -213,12 +242,15 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
                 if found.effect.training and slots[:1] in ((key,), (other,)) and "load_state" not in found.effect.op:
                     assert ref.place is not None and ref.place.node is not None
                     site: ast.AST = ref.place.node
+                    bound = key
                     with_it = fields.get(other)
                     if with_it is not None and with_it.obj is ref.obj and _before(ref, with_it.refs[0]):
                         held = with_it.refs[0].place
-                        site = held.node if held is not None and held.node is not None else site
+                        if held is not None and held.node is not None:
+                            site, bound = held.node, other
+                    taken = _taken_at(run, site, f"self{bound}")
                     if ref.obj.made == COPY and ref.obj.node is not None:
-                        site = ref.obj.node
+                        site = taken = ref.obj.node
                     own = [link.op for link in ref.chain if link.op != "="]
                     yield (
                         method,
@@ -230,6 +262,8 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
                             trained=found.effect.node,
                             training=found.effect.op,
                             read=None,
+                            taken=taken,
+                            keeps=bound == key,
                         ),
                     )
                     break
@@ -255,6 +289,7 @@ def _averaged_into_itself(module: Module, cls: Class, run: Run, key: str, ref: R
                 trained=found.effect.node,
                 training=found.effect.op,
                 read=None,
+                taken=made.node,
             )
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.duplicates import indexed_update
 from flake8_tensorcopy.engine.evaluate import (
@@ -21,6 +22,7 @@ from flake8_tensorcopy.engine.evaluate import (
     subscript_of,
 )
 from flake8_tensorcopy.engine.facts import (
+    Copy,
     LostWrite,
     ReboundData,
     StaleRead,
@@ -44,6 +46,7 @@ from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
+from flake8_tensorcopy.engine.snapshots import takes
 from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
@@ -138,6 +141,8 @@ def _swap_fact(run: Run, node: ast.Assign, first: ast.Subscript, ref: Ref) -> St
         parameter=ref.obj.param,
         activation=False,
         maybe_op="",
+        # The first value is read before anything is written.
+        copies=(Copy(tuple(values.elts[1:]), False, "index", False),),
     )
 
 
@@ -230,7 +235,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         place = Place(name, run.stmt, root=obj.key, origin="attribute", loop=run.loop)
         held = run.bound(value, place, source)
         run.hand_out(value, run.stmt or target, "attribute", obj)
-        reaches(run, obj, name, value, run.stmt or target)
+        reaches(run, obj, name, value, run.stmt or target, source)
         stored(run, obj, before, value, run.stmt or target, name)
         holds(run, obj, key, value, run.stmt or target, source)
         run.now.set_field(obj, key, held)
@@ -277,6 +282,7 @@ def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) ->
                 for method, node in cls.restores.get(target.attr, ()):
                     into = node.func.value if isinstance(node.func, ast.Attribute) else node
                     if method != run.function.name and run.text(into) == inner.obj.key:
+                        taken, of = takes(inner.chain, inner.place.node if inner.place is not None else None)
                         run.fact(
                             StaleSnapshot(
                                 site=link.node,
@@ -290,6 +296,8 @@ def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) ->
                                 stored=True,
                                 role="argument",
                                 method=method,
+                                taken=taken,
+                                takes=of,
                             )
                         )
 
@@ -332,6 +340,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
                 parameter=is_parameter(base.refs[0]) and is_parameter(shared[0]),
                 looped=all(ref.place is not None and ref.place.origin == "loop" for ref in (base.refs[0], shared[0])),
                 evidence=max(run.evidence(temp, run.stmt), run.evidence(shared[0].obj, run.stmt)),
+                copies=last_copy(run, shared[0]),
             )
         )
     if temp is not None and not shared:

@@ -10,8 +10,12 @@ from flake8_tensorcopy.engine.callers import Ask, argument_of, kind_of_items
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import FreshArrayCopied, TensorOfTensor
 from flake8_tensorcopy.engine.kinds import is_tensor, makes_new_array
+from flake8_tensorcopy.engine.operations import on_graph
+from flake8_tensorcopy.engine.redundant import new_memory
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.values import Arm, Value
+from flake8_tensorcopy.engine.shapes import ones_of
+from flake8_tensorcopy.engine.transfers import place_of
+from flake8_tensorcopy.engine.values import VIEW, Arm, Ref, Value
 
 # They copy what they are given; of the others a tensor comes back as it is, or is converted without a word.
 COPYING = frozenset({"tensor", "new_tensor"})
@@ -46,23 +50,48 @@ def made_from(run: Run, node: ast.Call, short: str, args: Args) -> None:
         form = kind_of_items(run, value)
     if form:
         _state(run, node, short, given, value, form, 3)
-    elif short in COPYING | OTHERS:
+    elif short in COPYING | OTHERS and not any(ref.kind == "array" for ref in value.refs):
         _ask(run, node, short, given, value)
 
 
 def _state(run: Run, node: ast.Call, short: str, given: ast.expr, value: Value, form: str, evidence: int) -> None:
     place = value.refs[0].place
+    obj = value.obj
+    fresh = obj is not None and obj.kind in ("list", "tuple") and obj.owner == "fresh"
+    items = [held for slot, held in run.now.fields(obj).items() if slot[0] == "["] if obj is not None and fresh else []
+    refs = [ref for held in items for ref in held.refs]
+    off = bool(items) and (run.now.grad is False or all(on_graph(ref) is False for ref in refs))
+    some = isinstance(given, (ast.List, ast.Tuple)) and not any(isinstance(one, ast.Starred) for one in given.elts)
     run.fact(
         TensorOfTensor(
             site=node,
             constructor=run.text(node.func),
+            short=short,
             argument=run.short(given),
+            given=given,
+            new=form == "tensor" and len(value.refs) == 1 and new_memory(run, value.refs[0], given),
+            graph=False if off else None,
+            numbers=some and all(_number_on_host(run, ref) for ref in refs),
+            flat=not any(ref.kind in ("list", "tuple") or _row_of_one(run, ref) for ref in refs),
             form=form,
             defined=place.node if place is not None and evidence else None,
             caller=False,
             evidence=evidence,
         )
     )
+
+
+def _number_on_host(run: Run, ref: Ref) -> bool:
+    return ref.obj.zero_dim and not any(link.kind == VIEW for link in ref.chain) and place_of(run, ref) == "cpu"
+
+
+def _row_of_one(run: Run, ref: Ref) -> bool:
+    """`torch.tensor([x])`, `torch.zeros(1)`: its number becomes one of the list's, its dimension does not."""
+    match ref.obj.node:
+        case ast.Call(args=[ast.List(elts=[_]), *_]) if ref.obj.made == "tensor" and not ref.chain:
+            return True
+    ones = ones_of(run, ref)
+    return ones.count == 1 and 0 in ones.front
 
 
 def _ask(run: Run, node: ast.Call, short: str, given: ast.expr, value: Value) -> None:

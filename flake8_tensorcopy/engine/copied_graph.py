@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import CopiedGraph
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.mutated import function_at
 from flake8_tensorcopy.engine.rewrapped import recorded
 from flake8_tensorcopy.engine.run import Run, last_state
 from flake8_tensorcopy.engine.source import Class, Function
@@ -40,20 +42,60 @@ def _copied_inside(run: Run, obj: Obj, copy: ast.Call, methods: set[str]) -> Non
     if obj.kind in ("module", "instance") and isinstance(obj.data, Class):
         for method in sorted(methods):
             for _, name, site in kept_by(run.module, obj.data, method):
-                run.fact(CopiedGraph(site=site, name=name, copied=copy, direct=False, owner=owner))
+                run.fact(_kept_fact(run, site, name, copy, owner))
 
 
 def copied(run: Run, node: ast.Call, value: Value) -> None:
     """`copy.deepcopy(value)`."""
-    owner = run.short(node.args[0]) if node.args else "it"
+    given = node.args[0] if node.args else None
+    owner = "it" if given is None else run.short(given)
     for ref in value.refs:
         if ref.obj in run.params and not isinstance(ref.obj.data, Class) and not _used_otherwise(run, ref.obj):
             run.deep_copies.setdefault(ref.obj, []).append((node, frozenset(run.forwarded.get(ref.obj, ()))))
         if no_leaf(ref):
-            run.fact(CopiedGraph(site=node, name=owner, copied=node, direct=True, owner=owner))
+            run.fact(CopiedGraph(site=node, name=owner, copied=node, direct=True, owner=owner, kept=given))
             continue
         for name, site in (*_kept(run, ref.obj), *_kept_by_methods(run, ref.obj)):
-            run.fact(CopiedGraph(site=site, name=name, copied=node, direct=False, owner=owner))
+            run.fact(_kept_fact(run, site, name, node, owner))
+
+
+def _kept_fact(run: Run, site: ast.AST, name: str, copy: ast.AST, owner: str) -> CopiedGraph:
+    """The fact of what is kept at a site, with what there is to detach and who reads it."""
+    fact = CopiedGraph(site=site, name=name, copied=copy, direct=False, owner=owner)
+    match site:
+        case ast.Assign(targets=[ast.Attribute(attr=attribute)], value=kept):
+            pass
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=attribute), attr="append"), args=[kept]):
+            pass
+        case _:
+            return fact
+    tree = run.module.survey.body.node
+    fills = {
+        node.func.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS
+    }
+    named = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == attribute]
+    reads = tuple(node for node in named if isinstance(node.ctx, ast.Load) and node not in fills)
+    function = function_at(run.module, site)
+    free = isinstance(site, ast.Assign) and function is not None and site in function.node.body
+    if free and function is not None:
+        inner = list(ast.walk(function.node))
+        stores = [node for node in named if node in inner and not isinstance(node.ctx, ast.Load)]
+        free = (
+            len(stores) == 1
+            and all(read in inner and read.lineno > (getattr(site, "end_lineno", 0) or 0) for read in reads)
+            and not any(isinstance(node, (ast.Name, ast.arg)) and attribute in _names(node) for node in inner)
+        )
+    return replace(fact, kept=kept, reads=reads, name_free=free)
+
+
+def _names(node: ast.Name | ast.arg) -> tuple[str]:
+    return (node.id if isinstance(node, ast.Name) else node.arg,)
+
+
+# What a list is filled or emptied by.
+_FILLS = frozenset({"append", "clear"})
 
 
 def _used_otherwise(run: Run, obj: Obj) -> bool:

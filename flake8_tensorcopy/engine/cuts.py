@@ -39,7 +39,10 @@ def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) 
     if obj.kind in ("list", "tuple"):
         items = [ref for held in run.now.fields(obj).values() for ref in held.refs]
         sources = [ref for ref in items if _on_graph(run, ref)]
+        tensors = all(held.refs and held.kind != "number" for held in run.now.fields(obj).values())
+        made_of = "tensors" if tensors and all(ref.kind in ("tensor", "unknown") for ref in items) else ""
     else:
+        made_of = "tensor"
         sources = [ref for ref in value.refs if name in OF_TENSORS and _on_graph(run, ref)]
     shown = run.short(args.nodes[0])
     bound = [run.text(one) for one in run.stmt.targets] if isinstance(run.stmt, ast.Assign) else []
@@ -48,7 +51,7 @@ def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) 
         if made in (ref.obj for ref in sources):
             return result
         made.operands = tuple(dict.fromkeys(ref.obj for ref in sources))
-        run.trail.rebuilt.append(Rebuilt(made, node, shown, run.short(node.func), forced=False))
+        run.trail.rebuilt.append(Rebuilt(made, node, shown, run.short(node.func), False, made_of))
     return result
 
 
@@ -133,7 +136,14 @@ def finish_cuts(run: Run) -> None:
         joined = _joined(run, rebuilt)
         if joined is not None:
             run.fact(
-                GraphCut(site=rebuilt.site, source=rebuilt.source, op=rebuilt.op, joined=joined, forced=rebuilt.forced)
+                GraphCut(
+                    site=rebuilt.site,
+                    source=rebuilt.source,
+                    op=rebuilt.op,
+                    joined=joined,
+                    forced=rebuilt.forced,
+                    made_of=rebuilt.made_of,
+                )
             )
 
 

@@ -27,6 +27,7 @@ class Flight(NamedTuple):
     obj: Obj | None  # the storage on the host, where it is not found by the call that made it
     source: Ref | None  # what is read by a copy to a device
     name: str
+    node: ast.AST  # the call that copies
 
 
 Flights = dict[ast.AST, Flight | None]  # None: it has been waited for

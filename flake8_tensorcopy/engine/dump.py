@@ -115,5 +115,5 @@ def _shown(value: object) -> str:
     if isinstance(value, ast.AST):
         return f"@{_line(value)}"
     if isinstance(value, tuple):
-        return ",".join(str(item) for item in value)
+        return ",".join(_shown(item) for item in value)
     return "yes" if value is True else str(value)

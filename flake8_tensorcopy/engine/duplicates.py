@@ -72,7 +72,33 @@ def indexed_update(run: Run, node: ast.stmt, target: ast.Subscript, op: str, add
     origin, source = found[0]
     name = run.short(target.value)
     index = run.short(target)[len(name) + 1 : -1]
-    run.fact(LostUpdate(site=node, target=name, index=index, op=op, made=origin, source=source))
+    run.fact(
+        LostUpdate(
+            site=node,
+            target=name,
+            index=index,
+            op=op,
+            made=origin,
+            source=source,
+            place=target,
+            added=added,
+            value=_added(run, base, evaluate(run, added)),
+            by_tensors=all(_is_tensor(run, evaluate(run, item)) for item in items),
+        )
+    )
+
+
+def _is_tensor(run: Run, value: Value) -> bool:
+    obj = value.obj
+    return obj is not None and obj.kind != "array" and (obj.kind == "tensor" or run.evidence(obj, run.stmt) >= 2)
+
+
+def _added(run: Run, base: Value, value: Value) -> str:
+    """A tensor that may have the dtype of the base, or a number."""
+    if value.kind == "number" and not value.refs:
+        return "number"
+    known = {one.obj.dtype for one in (base, value) if one.obj is not None and one.obj.dtype}
+    return "tensor" if _is_tensor(run, value) and len(known) < 2 else ""
 
 
 def assigned_update(run: Run, node: ast.Assign) -> None:

@@ -559,11 +559,35 @@ def _pointer_test(run: Run, node: ast.Compare, values: list[Value]) -> None:
     if not unequal and not isinstance(node.ops[0], ast.Eq):
         return
     if unequal == (run.negations % 2 == 0):
-        left, right = values[0].const, values[1].const
-        assert isinstance(left, Pointer) and isinstance(right, Pointer)
-        run.pointer_tests.append(
-            PointerTest(site=node, left=left.text, right=right.text, asserted=False, guards_copy=False)
-        )
+        run.pointer_tests.append(pointer_test(run, node, [node.left, *node.comparators], values))
+
+
+def pointer_test(run: Run, node: ast.expr, sides: list[ast.expr], values: list[Value]) -> PointerTest:
+    """The comparison of two addresses."""
+    left, right = values[0].const, values[1].const
+    assert isinstance(left, Pointer) and isinstance(right, Pointer)
+    own = all(_read_once(run, side, made.node) for side, made in zip(sides, (left, right), strict=True))
+    return PointerTest(
+        site=node,
+        left=left.text,
+        right=right.text,
+        asserted=False,
+        guards_copy=False,
+        addresses=(left.node, right.node) if own else (),
+    )
+
+
+def _read_once(run: Run, read: ast.expr, made: ast.expr) -> bool:
+    """Whether what an expression makes is read in one place only: there, or by a name that this function has for it."""
+    if read is made:
+        return True
+    if not isinstance(read, ast.Name):
+        return False
+    named = [node for node in ast.walk(run.function.node) if isinstance(node, ast.Name) and node.id == read.id]
+    return len(named) == 2 and any(
+        isinstance(node, ast.Assign) and node.value is made and len(node.targets) == 1 and node.targets[0] in named
+        for node in ast.walk(run.function.node)
+    )
 
 
 def arm_of(run: Run, test: ast.expr) -> tuple[Arm, Arm]:
@@ -593,13 +617,16 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
     state = run.now
     arms = state.arms
     values = []
+    branches = []
     for arm, branch in ((yes, node.body), (no, node.orelse)):
         if arm.other in arms:
             continue
         state.arms = arms | {arm}
         value = evaluate(run, branch)
+        branches.append((branch, value))
         values.append(Value(tuple(ref.under(frozenset({arm})) for ref in value.refs), value.kind, value.const))
     state.arms = arms
+    run.branches[node] = tuple(branches)
     return values[0] if len(values) == 1 else join_values(values[0], values[1])
 
 

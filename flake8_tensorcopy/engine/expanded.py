@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from flake8_tensorcopy.engine.clones import cloned_at
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import ExpandedBytes, ExpandedParameter
 from flake8_tensorcopy.engine.layouts import layout_of
@@ -50,14 +51,21 @@ def parameter_over(run: Run, node: ast.Call, value: Value) -> None:
         if found is not None:
             link, rows = found
             run.fact(
-                ExpandedParameter(site=node, name=run.short(node.args[0]), op=link.op, expanded=link.node, rows=rows)
+                ExpandedParameter(
+                    site=node,
+                    name=run.short(node.args[0]),
+                    op=link.op,
+                    expanded=link.node,
+                    rows=rows,
+                    cloned=cloned_at(run, link),
+                )
             )
             return
         made = ref.obj.node
         if ref.obj.made == "repeat" and isinstance(made, ast.Call) and not ref.chain[1:] and _einops(run, made):
             run.fact(
                 ExpandedParameter(
-                    site=node, name=run.short(node.args[0]), op="einops.repeat", expanded=made, rows=False
+                    site=node, name=run.short(node.args[0]), op="einops.repeat", expanded=made, rows=False, cloned=made
                 )
             )
             return

@@ -48,12 +48,12 @@ def repeated(run: Run, node: ast.Call, base: Value, args: Args) -> None:
     if len(counts) > 2 or isinstance(node.args[0], ast.Tuple):
         evidence = max(evidence, 2)  # an array takes one count, and an axis
     using = use_of(run, node)
+    known = ones_of(run, ref)
+    more = 0 if known.count is None else max(len(counts) - known.count, 0)
     if ones:
         if using.written:
             return
     else:
-        known = ones_of(run, ref)
-        more = 0 if known.count is None else len(counts) - known.count
         if using.elementwise is None or not all(
             literal(count) == 1 or place < more or known.has(place - more, len(counts) - more)
             for place, count in enumerate(counts)
@@ -65,6 +65,8 @@ def repeated(run: Run, node: ast.Call, base: Value, args: Args) -> None:
             receiver=run.short(receiver_of(node)),
             call=call_text(run, node),
             ones=ones,
+            kept=tuple(count for count in counts[more:] if literal(count) == 1),
+            dims=known.count,
             used=None if ones else using.elementwise,
             evidence=evidence,
         )
@@ -98,14 +100,22 @@ def expanded(run: Run, node: ast.BinOp, sides: list[tuple[ast.expr, Value]]) -> 
         ref = value.refs[0]
         if not ref.chain or ref.chain[-1].node is not side or len(side.args) != 1 or side.keywords:
             continue
-        text = run.text(other)
-        given = side.args[0].value if isinstance(side.args[0], ast.Starred) else side.args[0]
-        like = {"expand_as": (text,), "expand": (f"{text}.shape", f"{text}.size()")}.get(side.func.attr, ())
-        if run.text(given) in like:
+        if _like(run, side, other):
             _report(run, side, side, ref, "", node)
 
 
-def _report(run: Run, node: ast.AST, expand: ast.Call, ref: Ref, op: str, used: ast.AST) -> None:
+def _like(run: Run, expand: ast.Call, other: ast.expr) -> bool:
+    """`m.expand_as(x)`, `m.expand(x.shape)` beside `x`."""
+    if not isinstance(expand.func, ast.Attribute) or len(expand.args) != 1 or expand.keywords:
+        return False
+    text = run.text(other)
+    given = expand.args[0].value if isinstance(expand.args[0], ast.Starred) else expand.args[0]
+    like = {"expand_as": (text,), "expand": (f"{text}.shape", f"{text}.size()")}.get(expand.func.attr, ())
+    return run.text(given) in like
+
+
+def _report(run: Run, node: ast.expr, expand: ast.Call, ref: Ref, op: str, used: ast.AST) -> None:
+    beside = [used.left, used.right] if isinstance(used, ast.BinOp) else []
     off = run.now.grad is False
     run.fact(
         MaterialisedExpand(
@@ -113,6 +123,8 @@ def _report(run: Run, node: ast.AST, expand: ast.Call, ref: Ref, op: str, used: 
             receiver=run.short(receiver_of(expand)),
             op=op,
             expand=call_text(run, expand),
+            expanded=expand,
+            like=node in beside and any(_like(run, expand, other) for other in beside if other is not node),
             used=used,
             graph=False if off else on_graph(ref),
             evidence=max(run.evidence_of(ref, None), 1),

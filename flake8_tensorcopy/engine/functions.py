@@ -116,7 +116,7 @@ def _setattr(run: Run, node: ast.Call, args: Args) -> Value:
         base, name, value = args.values
         for ref in base.refs:
             shown = f"{ref.obj.key}.{name.const}" if isinstance(name.const, str) else run.short(args.nodes[0])
-            reaches(run, ref.obj, shown, value, node)
+            reaches(run, ref.obj, shown, value, node, args.nodes[2])
             stored(run, ref.obj, None, value, node, shown)
             if isinstance(name.const, str):
                 place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)

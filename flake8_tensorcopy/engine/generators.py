@@ -78,7 +78,28 @@ def _tick(write: Write) -> int:
 
 
 def _late(run: Run, place: Place, obj: Obj, first: ast.AST, node: ast.AST) -> None:
-    run.fact(Exhausted(site=node, name=place.name, made=obj.made, bound=place.node, first=first, again=first is node))
+    run.fact(
+        Exhausted(
+            site=node,
+            name=place.name,
+            made=obj.made,
+            bound=place.node,
+            first=first,
+            again=first is node,
+            supply=None if _asked_for_next(run.function.node, place.name) else obj.node,
+        )
+    )
+
+
+def _asked_for_next(where: ast.AST, name: str) -> bool:
+    """`next(params)`, which takes no list."""
+    for node in ast.walk(where):
+        match node:
+            case ast.Call(func=ast.Name(id="next"), args=[given, *_]) if ast.unparse(given) == name:
+                return True
+            case ast.Attribute(value=given, attr="__next__" | "send" | "close") if ast.unparse(given) == name:
+                return True
+    return False
 
 
 def spent_by_call(run: Run, name: str, args: Args) -> None:
@@ -166,6 +187,7 @@ def kept_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
                     bound=ref.place.node if ref.place is not None else None,
                     first=first or uses[0].node,
                     again=again,
+                    supply=obj.node if obj is not None and not _asked_for_next(cls.node, f"self{key}") else None,
                 ),
             )
 

@@ -6,9 +6,11 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import GradientWrite, StaleGradient
 from flake8_tensorcopy.engine.graph import ancestors, root_of
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
+from flake8_tensorcopy.engine.snapshots import value_kept
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Obj, Place, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
@@ -203,6 +205,7 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
         and (other.ref.place.node is None or write in other.ref.seen)
         for other in uses
     )
+    taken = value_kept(ref.chain, place.node)
     run.fact(
         StaleGradient(
             site=place.node,
@@ -214,6 +217,8 @@ def stale_gradient(run: Run, use: Use, write: Write, uses: list[Use]) -> bool:
             read=use.node,
             kept=not _KEPT.isdisjoint(_words(place.root)),
             compared=now,
+            taken=taken,
+            perhaps=_may_lack(run, ref, taken),
         ),
         strength=(kind == "backward", kind == "zeroed", now),
     )
@@ -253,6 +258,7 @@ def _kept(run: Run, ref: Ref, writes: list[Write]) -> None:
         zeroed = write.op in ("zero_", "fill_") or write.op.startswith("zero_grad")
         if not (zeroed or write.op == "backward()") or (through is not None and through.node is not None):
             continue
+        taken = value_kept(ref.chain, place.node)
         run.fact(
             StaleGradient(
                 site=place.node,
@@ -264,9 +270,38 @@ def _kept(run: Run, ref: Ref, writes: list[Write]) -> None:
                 read=write.node,
                 kept=False,
                 compared=False,
+                taken=taken,
+                perhaps=_may_lack(run, ref, taken),
             )
         )
         return
+
+
+def _replaceable(write: Write) -> ast.stmt | None:
+    """The statement of a write, where torch has the same operation out of place."""
+    if isinstance(write.stmt, ast.AugAssign):
+        return write.stmt
+    known = ops.method(write.op.removesuffix("_")) is not None
+    return write.stmt if known and isinstance(write.stmt, ast.Expr) else None
+
+
+def _may_lack(run: Run, ref: Ref, taken: ast.expr | None) -> bool:
+    """Whether what is kept may be None: it is the gradient of each parameter in turn, which nothing in the function
+    asks for or computes with; or the name that it is kept under is asked."""
+    if not isinstance(taken, ast.Attribute) or taken.attr != "grad" or ref.place is None:
+        return False
+    asked: set[str] = set()
+    used: set[str] = set()
+    for node in ast.walk(run.function.node):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot(), *_]):
+                asked.add(run.text(left.target if isinstance(left, ast.NamedExpr) else left))
+            case ast.BinOp(left=left, right=right):
+                used |= {run.text(left), run.text(right)}
+            case ast.Attribute(value=ast.Attribute(attr="grad") as value):
+                used.add(run.text(value))
+    many = ref.obj.parent is not None and per_pass(ref.obj.parent.slot)
+    return ref.place.name in asked or (many and run.text(taken) not in asked | used)
 
 
 def settle_calls(run: Run) -> None:
@@ -285,7 +320,8 @@ def settle_calls(run: Run) -> None:
         if read is None or any(link.kind not in (ALIAS, DETACH, VIEW) for link in one.ref.chain):
             continue
         assert zeroing is not None
-        given = run.short(one.site.value) if isinstance(one.site, ast.Assign) else ""
+        taken = one.site.value if isinstance(one.site, ast.Assign) else None
+        given = run.short(taken) if taken is not None else ""
         run.fact(
             StaleGradient(
                 site=one.site,
@@ -297,6 +333,8 @@ def settle_calls(run: Run) -> None:
                 read=read,
                 kept=True,
                 compared=False,
+                taken=taken,
+                perhaps=_may_lack(run, one.ref, taken),
             )
         )
 
@@ -423,6 +461,9 @@ def _probe(run: Run, touched: Touched) -> None:
 
 def _needed(run: Run, touched: Touched, node: ast.AST, by: str, gradient: str, certain: bool) -> None:
     write = touched.write
+    # Where the same name is used to clear the gradient, it is to reach the gradient.
+    clears = any(one.place is touched.place and one.write.op in ("zero_", "fill_") for one in run.touched)
+    kept = value_kept(write.ref.chain, touched.place.node)
     run.fact(
         GradientWrite(
             site=write.node,
@@ -433,5 +474,7 @@ def _needed(run: Run, touched: Touched, node: ast.AST, by: str, gradient: str, c
             needed=node,
             by=by,
             certain=certain,
+            taken=None if clears or _may_lack(run, write.ref, kept) else kept,
+            statement=None if clears else _replaceable(write),
         )
     )

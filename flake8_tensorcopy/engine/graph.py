@@ -64,6 +64,7 @@ class Tape:
 
     saved: dict[Obj, list[Saved]] = field(default_factory=dict)
     spoiled: list[tuple[Saved, Write]] = field(default_factory=list)
+    rebindable: dict[ast.AST, bool] = field(default_factory=dict)  # of these writes, whether one name has the value
     found: list[Fact] = field(default_factory=list)  # to be dropped if the function is only called without grad
     bypassed: list[tuple[Write, Fact]] = field(default_factory=list)
     sinks: list[Sink] = field(default_factory=list)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from flake8_tensorcopy.engine.classes import effects_on_self, holds_tensors, way_from
-from flake8_tensorcopy.engine.facts import Fact, HandedOut, StaleRead
+from flake8_tensorcopy.engine.copies import handed_copy, returned_copy
+from flake8_tensorcopy.engine.facts import Copy, Fact, HandedOut, StaleRead
 from flake8_tensorcopy.engine.graph import root_of
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import mutated_items
@@ -211,6 +212,7 @@ def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str
             by=run.called[write.node].function.name if write.node in run.called else "",
             reason=reason,
             evidence=run.evidence_of(ref, None),
+            copies=handed_copy(run, ref, site),
         )
     )
 
@@ -259,8 +261,19 @@ def kept_results(run: Run) -> None:
                 by=run.called[fact.site].function.name if fact.site in run.called else "",
                 reason="read",
                 evidence=fact.evidence,
+                copies=_returned_whole(run, fact.source),
             )
         )
+
+
+def _returned_whole(run: Run, call: ast.AST | None) -> tuple[Copy, ...]:
+    """A copy of what the called method returns of its object."""
+    done = run.called[call] if isinstance(call, ast.Call) else None
+    for value, _, node in done.returned if done is not None else ():
+        for ref in value.refs:
+            if done is not None and root_of(ref.obj) is done.params[0] and ref.obj is not done.params[0]:
+                return returned_copy(done, ref, node)
+    return ()
 
 
 def _shown(run: Run, ref: Ref, site: ast.AST) -> str:
@@ -343,6 +356,7 @@ def _returned(
         by=by,
         reason=reason,
         evidence=evidence,
+        copies=returned_copy(run, ref, node),
     )
 
 

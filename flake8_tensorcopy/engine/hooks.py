@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.copies import handed_copy
 from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import Fact, HandedOut
 from flake8_tensorcopy.engine.handed_out import SHARES
@@ -126,6 +127,7 @@ def kept_by_hooks(module: Module) -> Iterator[tuple[Function, Fact]]:
                         by=name,
                         reason="layer",
                         evidence=3,
+                        copies=handed_copy(hook, ref, site),
                     ),
                 )
 

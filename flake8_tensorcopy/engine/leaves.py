@@ -6,13 +6,16 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafRebound, LeafWrite, MarkedNonLeaf
+from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafWrite, MarkedNonLeaf
 from flake8_tensorcopy.engine.graph import freeze, frozen, is_leaf, looks_at_mode, mark
 from flake8_tensorcopy.engine.linked import linked
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
+
+# Calls that need a graph where they stand.
+_DERIVES = frozenset("backward grad jacobian hessian vjp jvp hvp vhp step closure".split())
 
 
 def leaf_write(run: Run, write: Write) -> bool:
@@ -36,9 +39,43 @@ def leaf_write(run: Run, write: Write) -> bool:
             parameter=obj.param,
             certain=proven and not write.mixed,
             inner=write.inner,
+            statement=_alone(run, write),
         )
     )
     return True
+
+
+def _alone(run: Run, write: Write) -> ast.stmt | None:
+    """The statement of a write, if it is good for that alone, so that it can do without a graph."""
+    node = write.node
+    match write.stmt:
+        case ast.Expr() | ast.Return() if write.stmt.value is node:
+            pass
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=value, attr=name))) if value is node and name[-1] == "_":
+            pass
+        case ast.Assign(targets=[ast.Name()]) if write.how == "method" and write.stmt.value is node:
+            pass
+        case ast.Assign(targets=[ast.Subscript()]) if write.how == "subscript":
+            pass
+        case ast.AugAssign():
+            pass
+        case _:
+            return None
+    if write.how == "call" and (write.inner is None or _walks_graph(run, write.inner)):
+        return None
+    derives = any(
+        isinstance(part, ast.Call) and getattr(part.func, "attr", getattr(part.func, "id", "")) in _DERIVES
+        for part in ast.walk(write.stmt)
+    )
+    return None if derives else write.stmt
+
+
+def _walks_graph(run: Run, inner: ast.AST) -> bool:
+    """Whether the function that holds a node, which was called, computes gradients."""
+    return any(
+        done is not None and done.backwards and any(part is inner for part in ast.walk(done.function.node))
+        for done in run.module.runs.values()
+    )
 
 
 def _after(ref: Ref) -> int:
@@ -96,6 +133,8 @@ def _trains(run: Run, ref: Ref) -> bool:
 
 def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -> None:
     """`x.requires_grad = True`, `x.requires_grad_()`."""
+    from flake8_tensorcopy.engine.rebinding import report
+
     for ref in base.refs:
         if run.now.grad and not run.tape.expected and not looks_at_mode(run.now.arms | ref.arms):
             _marked_if_given(run, node, ref, target, attribute)
@@ -104,7 +143,7 @@ def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -
             run.tape.marked.append((ref.obj, fact))
             update = run.leaf_candidates.get(ref.place) if attribute and ref.place is not None else None
             if update is not None:
-                run.fact(LeafRebound(site=update[0], target=update[1], reason="marked", expected=node, evidence=3))
+                report(run, update[0], update[0], update[1], "marked", node)
 
 
 def _marked_if_given(run: Run, node: ast.AST, ref: Ref, target: str, attribute: bool) -> None:
@@ -139,7 +178,21 @@ def settle_marks(run: Run) -> None:
         assert isinstance(fact, MarkedNonLeaf)
         read = run.tape.gradients.get(obj)
         if fact.attribute or (obj not in run.tape.retained and (read is not None or obj.made == "clone")):
-            run.fact(replace(fact, read=read))
+            run.fact(replace(fact, read=read, detached=_to_detach(run, fact)))
+
+
+def _to_detach(run: Run, fact: MarkedNonLeaf) -> ast.expr | None:
+    """What would have to be detached for the value to be a leaf."""
+    from flake8_tensorcopy.engine.around import bound_whole, holds
+
+    match fact.made:
+        case ast.Call(func=ast.Attribute(value=inner, attr="clone")) as call if run.names.qualify(call.func) is None:
+            return inner
+        case ast.Call(func=func, args=[inner]) if run.names.qualify(func) == "torch.clone":
+            return inner
+        case ast.expr() as made:
+            return made if holds(fact.site, made) else bound_whole(run.module, made)
+    return None
 
 
 def on_device(run: Run, ref: Ref) -> bool:
@@ -176,7 +229,18 @@ def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
     records = run.now.grad is True and on_graph(ref) is True and is_certain(run, ref)
     device = on_device(run, ref)
     if records or device:
-        run.tape.found.append(GradToArray(site=node, value=name, call=call, made=ref.obj.node, device=not records))
+        given = node.func.value if call == ".numpy()" and isinstance(node.func, ast.Attribute) else None
+        run.tape.found.append(
+            GradToArray(
+                site=node,
+                value=name,
+                call=call,
+                made=ref.obj.node,
+                device=not records,
+                given=next(iter(node.args), None) if given is None else given,
+                moves=device,
+            )
+        )
 
 
 def is_certain(run: Run, ref: Ref) -> bool:

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.devices import Looped, Sync
 from flake8_tensorcopy.engine.facts import InvariantTransfer, StepSync
+from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import STEPS, Function
 from flake8_tensorcopy.engine.transfers import place_of, round_trips, widened_moves
-from flake8_tensorcopy.engine.values import MAYBE, Obj, Ref, Value
+from flake8_tensorcopy.engine.values import ALIAS, MAYBE, Obj, Ref, Value
 
 # Statements around another one, the outermost first: loops, and what may keep it from running in each pass.
 Around = tuple[ast.AST, ...]
@@ -158,8 +159,20 @@ def note_sync(run: Run, site: ast.AST, how: str, value: Value | None = None) -> 
         run.devices.syncs[site, how, None] = Sync(site, run.stmt, how, run.short(site), None)
         return
     for ref in value.refs:
-        if ref.kind in ("tensor", "unknown") and not ref.obj.refuted and place_of(run, ref) != "cpu":
+        if ref.kind in ("tensor", "unknown") and not ref.obj.refuted and _waits(run, ref):
             run.devices.syncs[site, how, ref.obj] = Sync(site, run.stmt, how, run.short(site), ref.obj)
+
+
+def _waits(run: Run, ref: Ref) -> bool:
+    """A tensor that may lie on a device, or was brought from there in this pass to be read: `loss.cpu().item()`."""
+    if place_of(run, ref) != "cpu":
+        return True
+    position = len(ref.chain) - 1
+    while position >= 0 and ref.chain[position].kind == ALIAS:
+        position -= 1
+    moved = Ref(ref.obj, ref.chain[: position + 1])
+    here = ref.place is None or ref.place.loop == run.loop
+    return here and moved_to_host(run, moved) is not None and place_of(run, Ref(ref.obj, ref.chain[:position])) != "cpu"
 
 
 def indexed(run: Run, node: ast.Subscript, base: Value, result: Value) -> None:

@@ -152,7 +152,7 @@ def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
         for ref in one.refs:
             shown = f"{ref.obj.key}.{name.const}"
             if isinstance(node.func, ast.Attribute) and node.func.attr == "register_parameter":
-                reaches(run, ref.obj, shown, value, node)
+                reaches(run, ref.obj, shown, value, node, source)
             place = Place(shown, run.stmt, root=ref.obj.key, origin="attribute", loop=run.loop)
             run.now.set_field(ref.obj, "." + name.const, run.bound(value, place, source))
             if run.function.cls is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine.around import grown, holds, in_one_function, method_of, once
 from flake8_tensorcopy.engine.facts import MovedLeaf
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.source import is_true
@@ -82,7 +83,41 @@ def used_as_leaf(run: Run, ref: Ref, node: ast.AST, name: str, use: str) -> None
     step, leaf = found
     if use == "grad" and step.always and _at_hand(run, leaf):
         return
-    run.fact(MovedLeaf(site=step.made, name=name, op=step.op, used=node, use=use, always=step.always))
+    known = _leaf(run.module, leaf)
+    mark = known[0] if known is not None else None
+    run.fact(
+        MovedLeaf(
+            site=step.made,
+            name=name,
+            op=step.op,
+            used=node,
+            use=use,
+            always=step.always,
+            marked=mark,
+            whole=None if mark is None else _to_mark(run, mark, ref),
+            direct=None if mark is None else _copy_of(run, mark),
+        )
+    )
+
+
+def _copy_of(run: Run, mark: ast.AST) -> ast.Call | None:
+    """The clone of a leaf that is made and copied in one expression."""
+    match method_of(run.module, mark):
+        case ast.Call(func=ast.Attribute(attr="clone"), args=[], keywords=[]) as call if isinstance(mark, ast.Call):
+            made = any(keyword.arg == "requires_grad" for keyword in mark.keywords)
+            return call if made and (run.names.qualify(mark.func) or "").startswith("torch.") else None
+    return None
+
+
+def _to_mark(run: Run, mark: ast.AST, ref: Ref) -> ast.expr | None:
+    """The expression that would have to require grad, in place of the one that is told to."""
+    bound = ref.place.node if ref.place is not None else None
+    match bound:
+        case ast.Assign(targets=[ast.Name()], value=value) if not holds(bound, mark):
+            if in_one_function(run.module, mark, value):
+                return value if once(run.module, mark, value) else None
+    whole = grown(run.module, mark)
+    return None if whole is mark else whole
 
 
 def optimized(run: Run, node: ast.Call, values: list[Value]) -> None:

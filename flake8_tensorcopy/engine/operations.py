@@ -29,6 +29,7 @@ from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
 from flake8_tensorcopy.engine.saved import detached_view, kept_by, record, record_in_place
 from flake8_tensorcopy.engine.selfcopy import aliased_out
+from flake8_tensorcopy.engine.source import cloned_operand
 from flake8_tensorcopy.engine.storages import moved
 from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.values import (
@@ -356,7 +357,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
     """The result of an op that makes new storage, or no tensor."""
     if op.result in ("host", "none"):
         if short == "data_ptr" and isinstance(node.func, ast.Attribute) and not run.is_storage(node.func.value):
-            return Value(kind="number", const=Pointer(run.short(node.func.value)))
+            return Value(kind="number", const=Pointer(run.short(node.func.value), node))
         return NUMBER if op.result == "host" else NONE
     if "as_tuple" in args.keywords or (short == "where" and len(args.values) == 1):
         return fresh(run, node, "list", short, data="indices")
@@ -545,14 +546,20 @@ def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> No
         case ast.Call(func=ast.Attribute(value=receiver, attr="clone")) if ref.obj.made == "clone" and not ref.chain:
             argument = None
             if is_imported(run, inner.func) == "torch.clone":
-                if not inner.args:
-                    return
-                argument = receiver = inner.args[0]
+                argument = receiver = cloned_operand(inner)
             source = ref.obj.copied
             graph = None if source is None else on_graph(source)
-            run.cloned_and_detached(inner)
-            name = run.short(receiver)
-            run.fact(CloneDetach(site=node, receiver=name, argument=argument, graph=graph, recording=run.now.grad))
+            run.fact(
+                CloneDetach(
+                    site=node,
+                    receiver=run.short(receiver),
+                    clone=inner,
+                    argument=argument,
+                    second=run.cloned_and_detached(inner),
+                    graph=graph,
+                    recording=run.now.grad,
+                )
+            )
 
 
 def on_graph(ref: Ref) -> bool | None:

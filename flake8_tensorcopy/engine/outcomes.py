@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import settle_copies
+from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.defaults import shared_defaults
 from flake8_tensorcopy.engine.evaluate import (
     evaluate,
@@ -18,7 +19,8 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
-from flake8_tensorcopy.engine.host import host_scalar
+from flake8_tensorcopy.engine.host import host_scalar, shown_once
+from flake8_tensorcopy.engine.liveness import read_later
 from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.parameters import finish_wraps
 from flake8_tensorcopy.engine.repeated import finish_repeats
@@ -30,10 +32,12 @@ from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.tiling import mixed_repeats
 from flake8_tensorcopy.engine.trained import finish_training, judge_inputs
 from flake8_tensorcopy.engine.unwrapped import report_unwrapped
+from flake8_tensorcopy.engine.updating import change_of, under_no_grad
 from flake8_tensorcopy.engine.values import (
     Arm,
     Value,
 )
+from flake8_tensorcopy.engine.written_back import repeatable
 
 
 def dropped(run: Run, call: ast.Call, value: Value) -> None:
@@ -54,6 +58,7 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
     if obj is None or obj.refuted or any(ref.kind not in ("tensor", "unknown") for ref in base.refs):
         return
     strict = min(run.evidence_of(ref, run.stmt) for ref in base.refs)
+    leaf = any(ref.obj.param or bool(ref.obj.leaf) for ref in base.refs)
     own = 2 if name in library.TENSOR_ONLY or (name == "clamp") else 0
     run.fact(
         DroppedResult(
@@ -66,6 +71,12 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             evidence=max(strict, own),
             receiver_evidence=strict,
             probing=run.quiet > 0 or op.overlaps or not library.CLOCKS.isdisjoint(run.function.calls),
+            statement=run.stmt,
+            target=call.func.value,
+            method=True,
+            slot=_slot(run, call.func.value),
+            leaf=leaf,
+            recorded=leaf and run.stmt is not None and not under_no_grad(run, run.stmt),
         )
     )
     run.about[(DroppedResult, call)] = (obj, run.stmt)
@@ -94,8 +105,34 @@ def _dropped_function(run: Run, call: ast.Call) -> None:
             evidence=3,
             receiver_evidence=3,
             probing=run.quiet > 0,
+            statement=run.stmt,
+            target=call.args[0],
+            slot=_slot(run, call.args[0]),
+            leaf=first.obj.param or bool(first.obj.leaf),
         )
     )
+
+
+def _slot(run: Run, node: ast.expr) -> str:
+    """What an assignment to an expression binds; empty where it would bind something else than it reads."""
+    match node:
+        case ast.Name(id=name):
+            return "name" if name in run.now.env else "global"
+        case ast.Attribute(value=base, attr=attr):
+            if ops.method(attr) is None:
+                return "attribute"
+            return "part" if repeatable(run, base) else ""
+        case ast.Subscript():
+            return "item" if repeatable(run, node) else ""
+    return ""
+
+
+def _settle_dropped(run: Run) -> None:
+    """Of results that are known to be lost: whether the name would be read if it were bound to them."""
+    for mark, fact in list(run.facts.items()):
+        if isinstance(fact, DroppedResult) and fact.slot == "name" and fact.evidence >= 2:
+            assert fact.statement is not None and isinstance(fact.target, ast.Name)
+            run.facts[mark] = replace(fact, read=read_later(run, fact.target.id, fact.statement))
 
 
 def accumulated(run: Run) -> None:
@@ -126,6 +163,8 @@ def accumulated(run: Run) -> None:
                         op=write.op,
                         bound=ref.place.node,
                         evidence=run.evidence(obj, write.stmt),
+                        inside=obj is not top,
+                        copies=last_copy(run, ref),
                     )
                 )
 
@@ -180,6 +219,7 @@ def finish_run(run: Run) -> None:
     settle(
         run,
     )
+    _settle_dropped(run)
     shared_defaults(run)
     kept_results(run)
     live_in_containers(run)
@@ -199,10 +239,13 @@ def finish_run(run: Run) -> None:
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
         if fact.site not in alive:
-            run.fact(replace(fact, evidence=run.evidence_of(was, fact.site)))
+            updates = fact.computed and (fact.uses_itself or fact.uses_sibling)
+            change = change_of(run, fact.site, fact.name) if updates else None
+            plain = was.obj.graph is False and not was.obj.leaf and not was.obj.param
+            run.fact(replace(fact, evidence=run.evidence_of(was, fact.site), change=change, plain=plain))
     for place, (move, ref) in run.moves.items():
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:
-            host_scalar(run, move, ref, "logged")
+            host_scalar(run, move, ref, "logged", shown_once(run, place, move))
     for obj, (target, ref, _) in run.edited.items():
         if obj not in run.loaded and ref.place is not None:
             run.fact(

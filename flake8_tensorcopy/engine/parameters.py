@@ -198,6 +198,13 @@ def _assigned_again(run: Run, node: ast.Call, target: Obj, value: Value) -> None
     run.assigned_states.append(made)
 
 
+def _given_to(call: ast.Call) -> ast.expr | None:
+    """The tensor among the arguments: the first, or by its name."""
+    if call.args:
+        return None if isinstance(call.args[0], ast.Starred) else call.args[0]
+    return next((one.value for one in call.keywords if one.arg in ("data", "embeddings", "vec")), None)
+
+
 def _report(run: Run, made: Wrap, reason: str, other: ast.AST, shown: str) -> None:
     obj = made.ref.obj
     place = made.ref.place
@@ -210,6 +217,7 @@ def _report(run: Run, made: Wrap, reason: str, other: ast.AST, shown: str) -> No
             other=other,
             shown=shown,
             owner=obj.owner,
+            given=_given_to(made.node) if made.op != "load_state_dict" else None,
         ),
         (("source", "read", "written", "wrapped", "kept").index(reason),),
     )

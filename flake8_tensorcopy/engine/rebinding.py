@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.facts import (
     LeafRebound,
 )
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.updating import change_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     UNKNOWN,
@@ -124,14 +125,14 @@ def leaf_rebound(
     if target.attr in run.module.survey.deleted:
         return
     if was is not None and was.param and obj.kind == "module" and new.kind == "tensor" and new.made != "call":
-        run.fact(LeafRebound(site=target, target=name, reason="parameter", expected=None, evidence=3))
+        report(run, target, run.stmt, name, "parameter", None)
         return
     table = run.module.table(obj.data).get("." + target.attr) if hasattr(obj.data, "methods") else None
     made = table.obj if table is not None else None
     if made is None or not (made.leaf or made.param) or run.function.name == "__init__":
         return
     if mentions and f"{text}.grad" in run.text(source) and run.now.env.get("self") is not None:
-        run.fact(LeafRebound(site=target, target=name, reason="method", expected=made.node, evidence=3))
+        report(run, target, run.stmt, name, "method", made.node)
 
 
 def item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, value: Value, source: ast.expr) -> None:
@@ -150,7 +151,29 @@ def item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, value
                 run.leaf_candidates[ref.place] = (run.stmt, name)
     held = obj.data
     if isinstance(held, Value) and held.obj is not None and held.obj.leaf and run.stmt is not None:
-        run.fact(LeafRebound(site=run.stmt, target=name, reason="method", expected=held.obj.node, evidence=3))
+        report(run, run.stmt, run.stmt, name, "method", held.obj.node)
+
+
+def report(
+    run: Run,
+    site: ast.AST,
+    statement: ast.stmt | None,
+    name: str,
+    reason: str,
+    expected: ast.AST | None,
+    evidence: int = 3,
+) -> None:
+    run.fact(
+        LeafRebound(
+            site=site,
+            target=name,
+            reason=reason,
+            expected=expected,
+            evidence=evidence,
+            statement=statement,
+            change=change_of(run, statement, name),
+        )
+    )
 
 
 def _from_item_gradient(new: Obj, container: Obj) -> bool:

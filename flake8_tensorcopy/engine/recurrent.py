@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.backward import inside, made_at, next_pass
 from flake8_tensorcopy.engine.facts import GraphRetained, RecurrentState
 from flake8_tensorcopy.engine.linked import detached, linked, off, terms
 from flake8_tensorcopy.engine.module import MODULE_BASES
+from flake8_tensorcopy.engine.retained import all_narrowed, to_detach
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Kept, ModuleCall
 from flake8_tensorcopy.engine.values import Obj, Ref, Value, Write
@@ -323,14 +324,17 @@ def _judge_kept(run: Run, kept: Kept) -> None:
             )
         )
     elif arithmetic and (trained or given) and not any(obj.param for obj in terms(kept.value)):
+        source = kept.site.value if isinstance(kept.site, ast.Assign) else None
+        wanted = () if source is None else to_detach(run, source, f"self.{name}")
         run.fact(
             GraphRetained(
                 site=kept.site,
                 target=f"self.{name}",
-                value=run.short(kept.site.value) if isinstance(kept.site, ast.Assign) else name,
+                value=name if source is None else run.short(source),
                 how="buffer",
                 backward=None,
                 certain=bool(trained),
+                given=all_narrowed(run, wanted, tuple(terms(kept.value))),
             )
         )
 

@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.kinds import OPERATORS
 from flake8_tensorcopy.engine.operations import _target_dtype, dtype_of, on_graph
 from flake8_tensorcopy.engine.refine import grad_mode
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import called_name, receiver_of
+from flake8_tensorcopy.engine.source import behind_detach, called_name, cloned_operand, receiver_of
 from flake8_tensorcopy.engine.values import DETACH, VIEW, Obj, Ref, Value
 
 CASTS = frozenset("float double half bfloat16 long int short byte char bool".split())
@@ -42,8 +42,9 @@ def chained(run: Run, node: ast.Call, base: Value, name: str, args: Args) -> Non
     if name == "clone" and not args.nodes and not args.keywords:
         clone_of(run, node, base, inner)
     elif name == "contiguous" and not args.nodes and not args.keywords:
+        clone = behind_detach(inner)
         if _clone_of_what(run, base, inner) is not None and not _in_order(base.refs[0].obj.copied):
-            _report(run, node, receiver_of(inner), "contiguous", "contiguous", base.refs[0].obj, 2)
+            _report(run, node, clone, "contiguous", "contiguous", base.refs[0].obj, 2, contiguous=node)
     elif name == "detach":
         _moved_then_detached(run, node, base, inner)
     elif name in MOVES:
@@ -83,14 +84,14 @@ def clone_of(run: Run, node: ast.Call, base: Value, inner: ast.expr) -> None:
     if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == "contiguous":
         made = ref.obj.made == "contiguous" and not ref.chain
         if (made or (ref.chain and ref.chain[-1].node is inner)) and not inner.args and not inner.keywords:
-            _report(run, node, receiver_of(inner), "contiguous", "contiguous", ref.obj, 2)
+            _report(run, node, node, "contiguous", "contiguous", ref.obj, 2, contiguous=inner)
         return
-    if _new_memory(run, ref, inner):
-        _report(run, node, inner, "fresh", ref.obj.made, ref.obj, run.evidence(ref.obj, None))
+    if new_memory(run, ref, inner):
+        _report(run, node, node, "fresh", ref.obj.made, ref.obj, run.evidence(ref.obj, None))
         _ask(run, RedundantClone, node, ref.obj)
 
 
-def _new_memory(run: Run, ref: Ref, inner: ast.expr) -> bool:
+def new_memory(run: Run, ref: Ref, inner: ast.expr) -> bool:
     """Whether the expression has just made storage that nothing else holds, and that backward does not need."""
     obj = ref.obj
     if ref.place is not None or obj.owner != "fresh" or obj.leaf or obj.kind not in ("tensor", "unknown"):
@@ -153,32 +154,30 @@ def _evidence(run: Run, ref: Ref | None) -> int:
 
 
 def _clone_of_what(run: Run, base: Value, inner: ast.expr) -> Ref | None:
-    """What `x.clone()` or `torch.clone(x)`, which has no other argument, copies; of several the least known."""
-    if not isinstance(inner, ast.Call) or inner.keywords:
+    """What `x.clone()` or `torch.clone(x)`, which has no other argument, copies; of several the least known.
+
+    `detach()` may follow.
+    """
+    clone = behind_detach(inner)
+    if not isinstance(clone, ast.Call) or clone.keywords:
         return None
     copied = [
         ref.obj.copied
         for ref in base.refs
-        if not ref.chain and ref.place is None and ref.obj.made == "clone" and ref.obj.node is inner
+        if (not ref.chain if clone is inner else len(ref.chain) == 1 and ref.chain[0].node is inner)
+        if ref.place is None and ref.obj.made == "clone" and ref.obj.node is clone
     ]
     known = [ref for ref in copied if ref is not None]
     return min(known, key=lambda ref: _evidence(run, ref)) if known and len(known) == len(base.refs) else None
 
 
-def cloned_operand(node: ast.expr) -> ast.expr:
-    """The expression that a call of `clone` copies."""
-    if isinstance(node, ast.Call) and node.args:
-        return node.args[0]
-    return receiver_of(node)
-
-
 def _moved_clone(run: Run, node: ast.Call, base: Value, name: str, args: Args, inner: ast.expr) -> None:
     """`x.clone().to(device)`: `to(device, copy=True)` copies once, whether it moves or not."""
-    source = _clone_of_what(run, base, inner)
-    if source is None or source.kind not in ("tensor", "unknown") or (RedundantClone, inner) in run.facts:
+    source, clone = _clone_of_what(run, base, inner), behind_detach(inner)
+    if source is None or source.kind not in ("tensor", "unknown") or (RedundantClone, clone) in run.facts:
         return
     if (
-        _stays(run, args, inner)
+        _stays(run, args, clone)
         or "memory_format" in args.keywords
         or (name in ("to", "type") and not args.nodes and not args.keywords)
     ):
@@ -186,9 +185,9 @@ def _moved_clone(run: Run, node: ast.Call, base: Value, name: str, args: Args, i
     target = _target_dtype(run, name, node)
     if target and target == dtype_of(source) and (name in CASTS or len(args.nodes) + len(args.keywords) == 1):
         return
-    operand = cloned_operand(inner)
-    bare = source.obj.owner == "argument" and not library.says_container(run.text(operand))
-    _report(run, node, operand, "moved", name, source.obj, _evidence(run, source), bare)
+    bare = source.obj.owner == "argument" and not library.says_container(run.text(cloned_operand(clone)))
+    dtype = target if name in CASTS else ""
+    _report(run, node, clone, "moved", name, source.obj, _evidence(run, source), bare, dtype=dtype)
     _ask(run, RedundantClone, node, source.obj)
 
 
@@ -224,20 +223,34 @@ def indexed_clone(run: Run, node: ast.Subscript, base: Value, value: Value) -> N
     if source is None or value.obj is None or value.obj.made != "index" or value.obj.node is not node:
         return
     if _evidence(run, source) >= 2 and not run.quiet:
-        _report(run, node.value, cloned_operand(node.value), "indexed", "[..]", source.obj, _evidence(run, source))
+        _report(run, node.value, behind_detach(node.value), "indexed", "[..]", source.obj, _evidence(run, source))
 
 
 def _report(
-    run: Run, node: ast.AST, receiver: ast.expr, form: str, op: str, obj: Obj, evidence: int, bare: bool = False
+    run: Run,
+    node: ast.AST,
+    clone: ast.expr,
+    form: str,
+    op: str,
+    obj: Obj,
+    evidence: int,
+    bare: bool = False,
+    contiguous: ast.Call | None = None,
+    dtype: str = "",
 ) -> None:
     if evidence < 3 and any(name.startswith("tensordict") for name in run.names.imported.values()):
         return  # its containers of tensors have the same methods
+    copied = cloned_operand(clone)
     run.fact(
         RedundantClone(
             site=node,
-            receiver=run.short(receiver),
+            receiver=run.short(receiver_of(copied) if copied is contiguous else copied),
             form=form,
             op=op,
+            clone=clone,
+            argument=None if copied is receiver_of(clone) else copied,
+            contiguous=contiguous,
+            dtype=dtype,
             detached=False,
             host=form == "moved" and _to_host(node),
             bare=bare,
@@ -274,6 +287,7 @@ def _moved_then_detached(run: Run, node: ast.Call, base: Value, inner: ast.expr)
                         site=node,
                         receiver=run.short(receiver),
                         move=call_text(run, move),
+                        moved=move,
                         graph=False if _made_off_graph(run, ref.obj) else on_graph(ref),
                         recording=run.now.grad,
                     )
@@ -330,6 +344,7 @@ def _cast_twice(run: Run, node: ast.Call, base: Value, name: str, args: Args, in
             receiver=run.short(receiver_of(inner)),
             first=call_text(run, inner),
             second=call_text(run, node),
+            cast=inner,
             exact=exact,
             evidence=evidence,
             bare=bare,

@@ -16,6 +16,7 @@ import libcst as cst
 from libcst.metadata.position_provider import PositionProvider
 from libcst.metadata.wrapper import MetadataWrapper
 
+from flake8_tensorcopy.engine.columns import from_utf8
 from flake8_tensorcopy.engine.model import Span, Step
 
 if TYPE_CHECKING:
@@ -75,14 +76,10 @@ class Region:
         end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
         return Span(
             node.lineno,
-            self._column(node.lineno, node.col_offset),
+            from_utf8(self.lines[node.lineno - 1], node.col_offset),
             end_line,
-            self._column(end_line, end_column),
+            from_utf8(self.lines[end_line - 1], end_column),
         )
-
-    def _column(self, line: int, utf8: int) -> int:
-        text = self.lines[line - 1]
-        return utf8 if text.isascii() else len(text.encode()[:utf8].decode(errors="replace"))
 
     def line(self, node: ast.AST) -> int:
         """The line of a node of the ast."""
@@ -118,6 +115,12 @@ class Region:
             if (place := unit.places.get(node)) is not None:
                 return Span(*place)
         raise KeyError(node)
+
+    def is_statement(self, span: Span) -> bool:
+        """Whether a statement without a suite stands in just this span."""
+        unit = self._unit(span.line)
+        place = (span.line, span.column, span.end_line, span.end_column)
+        return unit is not None and any(isinstance(node, cst.BaseSmallStatement) for node in unit.nodes.get(place, ()))
 
     def step(self, site: ast.AST, text: str) -> Step:
         return Step(self.span(site), text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
@@ -31,6 +32,10 @@ _HIDDEN = frozenset({"_hidden", "hidden_net", "hidden_model", "hidden_module", "
 _OWN = frozenset({"parameters", "named_parameters", "_apply", "children", "named_children", "modules", "named_modules"})
 # Where a module keeps what is registered.
 OWN_CONTAINERS = frozenset({"_modules", "_parameters"})
+# What a ModuleList, a ParameterList and a ModuleDict can do.
+_LIST_METHODS = frozenset({"append", "extend", "insert", "pop"})
+_PARAMETER_METHODS = frozenset({"append", "extend"})
+_DICT_METHODS = frozenset({"items", "keys", "values", "update", "pop", "clear"})
 # What these are given they only look at, or hand on as it is.
 _LOOKS = frozenset(
     "len enumerate zip reversed iter next range print isinstance sum any all id type list tuple dict sorted str repr "
@@ -45,6 +50,7 @@ class Kept(NamedTuple):
     container: Obj
     site: ast.AST
     items: tuple[Obj, ...]
+    source: ast.expr
     single: bool  # a display of one thing: it hides a module from torch
 
 
@@ -91,7 +97,7 @@ def holds(run: Run, base: Obj, key: str, value: Value, site: ast.AST, source: as
         return
     single = isinstance(source, (ast.List, ast.Tuple)) and len(source.elts) == 1
     items = tuple(ref.obj for ref in _items(run.now, obj))
-    run.kept_containers.append(Kept(key, obj, site, items, single))
+    run.kept_containers.append(Kept(key, obj, site, items, source, single))
 
 
 def _items(state: State, container: Obj, depth: int = 0) -> Iterator[Ref]:
@@ -134,8 +140,103 @@ def unregistered(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
         for function, run in runs:
             fact = _first_item(module, run, "." + name)
             if fact is not None:
-                yield function, fact
+                yield function, replace(fact, built=_replaceable(cls, fact, runs))
                 break
+
+
+def _replaceable(cls: Class, fact: UnregisteredItems, runs: list[tuple[Function, Run]]) -> ast.expr | None:
+    """The expression that an attribute is bound to, if the class does nothing to it that torch's containers refuse."""
+    key = "." + fact.attribute
+    found = {one.site: (run, one) for _, run in runs for one in run.kept_containers if one.key == key}
+    bound = [node for method in cls.methods.values() for node in ast.walk(method.node) if _binds(node, fact.attribute)]
+    if len(found) != 1 or len(bound) != 1:
+        return None
+    (run, kept) = next(iter(found.values()))
+    state = last_state(run)
+    if state is None or not isinstance(kept.site, (ast.Assign, ast.AnnAssign)) or kept.site.value is not kept.source:
+        return None
+    if kept.container.made in ("+", "*") or not all(_is_one(value, fact.parameter) for value in _held(state, kept)):
+        return None
+    for method in cls.methods.values():
+        for node in ast.walk(method.node):
+            if _refused(node, fact.attribute, fact.container, fact.parameter) or _keyed_by_number(node, fact, method):
+                return None
+    if fact.container == "dict" and not isinstance(kept.source, (ast.Dict, ast.DictComp)):
+        return None
+    line = kept.site.lineno
+    for node in ast.walk(run.function.node):
+        match node:
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__") if node.lineno > line:
+                return None
+            case ast.Name(id=name) if isinstance(kept.source, ast.Name) and name == kept.source.id:
+                if node.lineno > line:
+                    return None  # filled afterwards, perhaps
+    return kept.source
+
+
+def _held(state: State, kept: Kept) -> list[Value]:
+    return [value for slot, value in state.fields(kept.container).items() if slot[:1] == "["]
+
+
+def _is_one(value: Value, parameter: bool) -> bool:
+    """Whether it is surely a module, or a Parameter."""
+    return bool(value.refs) and all(ref.obj.param if parameter else ref.obj.kind == "module" for ref in value.refs)
+
+
+def _binds(node: ast.AST, attribute: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Load)
+
+
+def _refused(node: ast.AST, attribute: str, container: str, parameter: bool) -> bool:
+    """Whether a node does to an attribute what a list or dict allows, and torch's does not."""
+    allowed = _DICT_METHODS if container == "dict" else _PARAMETER_METHODS if parameter else _LIST_METHODS
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=name), attr=method)) if name == attribute:
+            return method not in allowed
+        case ast.BinOp(left=ast.Attribute(attr=name)) | ast.BinOp(right=ast.Attribute(attr=name)):
+            return name == attribute
+        case (
+            ast.Compare(left=ast.Attribute(attr=name))
+            | ast.Call(func=ast.Name(id="isinstance"), args=[ast.Attribute(attr=name), *_])
+        ):
+            return name == attribute
+        case ast.Delete(targets=targets):
+            return any(
+                isinstance(part, ast.Attribute) and part.attr == attribute for one in targets for part in ast.walk(one)
+            )
+    return False
+
+
+def _keyed_by_number(node: ast.AST, fact: UnregisteredItems, method: Function) -> bool:
+    """Whether a dict has keys that are not surely no numbers: a ModuleDict takes texts."""
+    if fact.container != "dict":
+        return False
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr=name), slice=key) if name == fact.attribute:
+            keys = [key]
+        case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Dict(keys=given)) if name == fact.attribute:
+            keys = [key for key in given if key is not None]
+        case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.DictComp(key=key)) if name == fact.attribute:
+            keys = [key]
+        case _:
+            return False
+    return not all(_is_text(key, method) for key in keys)
+
+
+def _is_text(key: ast.expr, method: Function) -> bool:
+    match key:
+        case ast.Constant(value=value):
+            return isinstance(value, str) and "." not in value
+        case ast.JoinedStr() | ast.Call(func=ast.Name(id="str")):
+            return True
+        case ast.Name(id=name):
+            loops = [node for node in ast.walk(method.node) if isinstance(node, (ast.For, ast.comprehension))]
+            around = [node for node in loops if any(getattr(part, "id", "") == name for part in ast.walk(node.target))]
+            return not any(
+                isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", "") in ("range", "enumerate")
+                for node in around
+            )
+    return False
 
 
 def _says_hidden(name: str) -> bool:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _MEANT = re.compile(r"shar(e|ed|ing)|tied|(^|_)(tie|tying|same|reused?|universal|recurrent|recursive)(_|$)|Tied|Shared")
 _COPIES = re.compile(r"clone|cop(y|ies)|replic|duplic", re.IGNORECASE)
 _HOLDERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict"})
+# What makes the same values from the same arguments.
+_CONSTANT = frozenset({"zeros", "ones", "full", "eye", "arange", "linspace", "tensor", "empty"})
 
 
 class Repeat(NamedTuple):
@@ -31,6 +33,8 @@ class Repeat(NamedTuple):
     item: ast.expr
     how: str
     stmt: ast.stmt | None
+    anew: bool = False  # evaluated again, the item shares nothing with the first
+    constant: bool = False  # and it is a tensor with the same values
 
 
 def multiplied(run: Run, node: ast.BinOp, left: Value, right: Value, result: Value) -> None:
@@ -75,6 +79,8 @@ def _repeat(run: Run, made: Repeat, obj: Obj, container: Obj) -> None:
     """Follow the container if a write to a slot would matter; say at once that it holds one layer."""
     if _is_meant(run, made):
         return
+    if _is_made(run, made.item, obj):
+        made = made._replace(anew=True, constant=_is_constant(made.item, obj))
     if has_parameters(run, obj):
         run.repeats[container] = made
         if isinstance(made.item, ast.Call) or _placed(made):
@@ -153,10 +159,28 @@ def _fact(run: Run, made: Repeat, holds: str, written: ast.AST | None = None, op
         name=run.short(made.item),
         holds=holds,
         how=made.how,
-        inline=isinstance(made.item, ast.Call),
+        anew=made.anew,
+        constant=made.constant,
         written=written,
         op=op,
     )
+
+
+def _is_made(run: Run, item: ast.expr, obj: Obj) -> bool:
+    """Whether an expression makes an object that shares nothing with what was there before."""
+    if not isinstance(item, ast.Call) or not any(obj.node is inner for inner in ast.walk(item)):
+        return False
+    for name in run.names_in(item):
+        value = run.now.env.get(name)
+        if value is not None and any(has_parameters(run, ref.obj) for ref in value.refs):
+            return False
+    parts = obj.data[1] if isinstance(obj.data, tuple) and obj.data[0] in ("layers", "some layers") else ()
+    return obj.owner == "fresh" and all(ref.obj.owner == "fresh" for value in parts for ref in value.refs)
+
+
+def _is_constant(item: ast.expr, obj: Obj) -> bool:
+    inner = [one for one in ast.walk(item) if isinstance(one, (ast.Call, ast.NamedExpr, ast.Await))]
+    return obj.node is item and obj.made in _CONSTANT and inner == [item]
 
 
 def _placed(made: Repeat) -> bool:

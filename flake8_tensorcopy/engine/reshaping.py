@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import STRIDES
 from flake8_tensorcopy.engine.strides import STRIDED, TAKES_ARRAYS, array_taken, strides_given
 from flake8_tensorcopy.engine.tiling import REPEATS, note_repeat
-from flake8_tensorcopy.engine.values import UNKNOWN, Obj, Ref, Shape, Value
+from flake8_tensorcopy.engine.values import ALIAS, UNKNOWN, Obj, Ref, Shape, Value
 
 SIZED = RESHAPES | MAKERS | {"expand_as"}
 
@@ -130,11 +130,69 @@ def _clashing(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str, args: 
     if reduced is None and own is not None and own.symbols:
         return  # made with sizes that another tensor has: they may be equal
     receiver = _receiver(node) if first == 0 else node.args[0]
+    whole = len(refs) == 1 and all(
+        link.kind == ALIAS
+        or link.op == "values"
+        or (isinstance(link.node, ast.Subscript) and link.node.value is reduced)
+        for link in refs[0].chain
+    )
     run.fact(
         ClashingExpand(
-            site=node, receiver=run.short(receiver), op=name, reduced=reduced, own=_text(own), wanted=_text(wanted)
+            site=node,
+            receiver=run.short(receiver),
+            op=name,
+            reduced=reduced,
+            own=_text(own),
+            wanted=_text(wanted),
+            given=receiver,
+            keeps=whole and reduced is not None and _only_for(run, reduced, receiver),
+            dropped=_dropped_axis(run, reduced) if whole else None,
+            repeats=() if reduced is not None else _repeats(layout_of(run, refs[0]), target),
         )
     )
+
+
+def _only_for(run: Run, reduced: ast.AST, receiver: ast.expr) -> bool:
+    """A reduction made in the expression that is expanded, or under a name that is read there and nowhere else."""
+    if any(one is reduced for one in ast.walk(receiver)):
+        return True
+    mentions = run.mentions(receiver.id) if isinstance(receiver, ast.Name) else []
+    if [isinstance(one.ctx, ast.Load) for one in mentions] != [False, True]:
+        return False
+    statement = run.parents().get(mentions[0])
+    return isinstance(statement, ast.Assign) and any(one is reduced for one in ast.walk(statement.value))
+
+
+def _dropped_axis(run: Run, reduced: ast.AST | None) -> int | None:
+    if not isinstance(reduced, ast.Call) or (reduced not in run.method_calls and reduced not in run.function_calls):
+        return None
+    first = 1 if reduced in run.function_calls else 0
+    given = next((one.value for one in reduced.keywords if one.arg in ("dim", "axis")), None)
+    if given is None and len(reduced.args) == first + 1 and run.text(reduced.func).rpartition(".")[2] != "norm":
+        given = reduced.args[first]
+    match given:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+    return None
+
+
+def _repeats(layout: Layout | None, target: Layout | list[Axis | None] | None) -> tuple[int, ...]:
+    """How often each axis of a tensor is to be there, if `repeat` was meant."""
+    if layout is None or not isinstance(target, list) or len(target) < len(layout.axes):
+        return ()
+    found: list[int] = []
+    own: list[Axis | None] = [*(None for _ in range(len(target) - len(layout.axes))), *layout.axes]
+    for mine, wanted in zip(own, target, strict=True):
+        if wanted is None:
+            found.append(1)
+            continue
+        sizes = [_text(wanted.size), _text(mine.size) if mine is not None else "1"]
+        if not all(size.isdigit() and int(size) for size in sizes) or int(sizes[0]) % int(sizes[1]):
+            return ()
+        found.append(int(sizes[0]) // int(sizes[1]))
+    return tuple(found)
 
 
 def _reduction(obj: Obj | None) -> ast.AST | None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
 from flake8_tensorcopy.engine.facts import GraphRetained
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Added
 from flake8_tensorcopy.engine.values import Obj, Ref, Value
@@ -28,14 +30,15 @@ def augmented(run: Run, node: ast.AugAssign, value: Value) -> None:
         return
     obj = value.obj
     if obj is not None and obj.kind in ("list", "tuple"):
-        for held in run.now.fields(obj).values():
-            _note(run, node, node.target, "list", run.short(node.value), held)
+        for held, given in _each(run, value, node.value):
+            _note(run, node, node.target, "list", run.short(node.value), held, given)
     elif run.now.grad:
-        _note(run, node, node.target, "sum", run.short(node.value), value)
+        _note(run, node, node.target, "sum", run.short(node.value), value, (node.value,))
 
 
 def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None:
     """`total = total + loss`, `mean = 0.9 * mean + 0.1 * loss`."""
+    whole = source
     if isinstance(source, ast.IfExp):
         # `mean = loss if mean is None else 0.9 * mean + 0.1 * loss`
         source = source.orelse if isinstance(source.orelse, ast.BinOp) else source.body
@@ -44,11 +47,27 @@ def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None
     text = run.text(target)
     if not any(isinstance(part, type(target)) and run.text(part) == text for part in walk(source)):
         return
+    plain, added = _added(run, source, text)
+    shown = run.short(added[-1] if added else source)
+    how = "average" if plain else "sum"
+    given = to_detach(run, whole, text)
+    _note(run, run.stmt, target, how, shown, value, given, made=source)
+
+
+def _added(run: Run, source: ast.expr, text: str) -> tuple[bool, list[ast.expr]]:
+    """Whether no summand is what the sum was before, and the summands that have nothing to do with that."""
     summed = _summands(source)
     plain = [one for one in summed if run.text(one) != text]
     added = [one for one in plain if not re.search(rf"(?<![\w.]){re.escape(text)}(?!\w)", run.text(one))]
-    shown = run.short(added[-1] if added else source)
-    _note(run, run.stmt, target, "sum" if len(plain) < len(summed) else "average", shown, value, made=source)
+    return len(plain) == len(summed), added
+
+
+def to_detach(run: Run, source: ast.expr, text: str) -> tuple[ast.expr, ...]:
+    """What of a new sum would have to be detached: what is added to the old one, or the whole."""
+    if isinstance(source, ast.IfExp):
+        return (*to_detach(run, source.body, text), *to_detach(run, source.orelse, text))
+    _, added = _added(run, source, text) if isinstance(source, ast.BinOp) else (False, [])
+    return (added[0] if len(added) == 1 else source,)
 
 
 def _summands(node: ast.expr) -> list[ast.expr]:
@@ -75,16 +94,24 @@ def keep_in_container(run: Run, node: ast.Call, ref: Ref, name: str, value: Valu
     older = obj.loop is None or len(obj.loop) < len(run.loop)
     if (obj.kind == "list" and older) or (obj.kind == "unknown" and obj.owner in ("argument", "attribute", "item")):
         if obj.kind == "list" or name == "append":
-            for held in _each(run, value):
-                _note(run, node, func.value, "list", run.short(node.args[-1]), held, keeper=(obj,))
+            for held, given in _each(run, value, node.args[-1]):
+                _note(run, node, func.value, "list", run.short(node.args[-1]), held, given, keeper=(obj,))
 
 
-def _each(run: Run, value: Value) -> list[Value]:
-    """The value, or what a new dict or tuple holds: `history.append({"loss": loss})`."""
+def _each(run: Run, value: Value, node: ast.expr) -> list[tuple[Value, tuple[ast.expr, ...]]]:
+    """The value, or what a new dict or tuple holds: `history.append({"loss": loss})`; each with its expression."""
     obj = value.obj
-    if obj is not None and obj.kind in ("dict", "tuple", "list") and obj.owner == "fresh":
-        return [held for held in run.now.fields(obj).values() if held.refs]
-    return [value]
+    if obj is None or obj.kind not in ("dict", "tuple", "list") or obj.owner != "fresh":
+        return [(value, (node,))]
+    held = list(run.now.fields(obj).values())
+    nodes: list[ast.expr] = []
+    match node:
+        case ast.Dict(keys=keys, values=values) if None not in keys:
+            nodes = values
+        case ast.Tuple(elts=elts) | ast.List(elts=elts) if not any(isinstance(one, ast.Starred) for one in elts):
+            nodes = elts
+    given = [(one,) for one in nodes] if len(nodes) == len(held) else [() for _ in held]
+    return [(one, at) for one, at in zip(held, given, strict=True) if one.refs]
 
 
 def put_into(run: Run, target: ast.Subscript, ref: Ref, value: Value, source: ast.expr) -> None:
@@ -94,7 +121,7 @@ def put_into(run: Run, target: ast.Subscript, ref: Ref, value: Value, source: as
     if obj.kind != "tensor" or obj.owner != "fresh" or not run.within or not run.now.grad or run.stmt is None:
         return
     if not detached(ref) and not inside(made, run.within[-1]) and isinstance(target.value, (ast.Name, ast.Attribute)):
-        _note(run, run.stmt, target.value, "list", run.short(source), value, keeper=(obj,))
+        _note(run, run.stmt, target.value, "list", run.short(source), value, (source,), keeper=(obj,))
 
 
 def _is_deque(run: Run, obj: Obj) -> bool:
@@ -108,7 +135,7 @@ def _is_deque(run: Run, obj: Obj) -> bool:
 def added_in_place(run: Run, node: ast.Call, ref: Ref, name: str, func: ast.Attribute, values: list[Value]) -> None:
     """`total.add_(loss)`."""
     if name in ("add_", "sub_") and values and values[0].refs and run.now.grad:
-        _note(run, node, func.value, "sum", run.short(node.args[0]), values[0], keeper=(ref.obj,))
+        _note(run, node, func.value, "sum", run.short(node.args[0]), values[0], (node.args[0],), keeper=(ref.obj,))
 
 
 def _note(
@@ -118,6 +145,7 @@ def _note(
     how: str,
     name: str,
     value: Value,
+    given: tuple[ast.expr, ...],
     made: ast.AST | None = None,
     keeper: tuple[Obj, ...] = (),
 ) -> None:
@@ -135,8 +163,74 @@ def _note(
     now = run.now
     keeper = (*keeper, *(ref.obj for ref in _held(run, target)))
     run.trail.added.append(
-        Added(site, target, how, name, objs, keeper, run.loop, run.within, now.arms, run.ticks, made or site)
+        Added(
+            site,
+            target,
+            how,
+            name,
+            objs,
+            keeper,
+            run.loop,
+            run.within,
+            now.arms,
+            run.ticks,
+            made or site,
+            all_narrowed(run, given, objs),
+        )
     )
+
+
+def all_narrowed(run: Run, nodes: tuple[ast.expr, ...], objs: tuple[Obj, ...]) -> tuple[ast.expr, ...]:
+    """The tensors in expressions, of which these are on the graph; nothing where one may be no tensor."""
+    state = last_state(run)
+    found = [_narrowed(run, one, objs, state.env if state is not None else {}) for one in nodes]
+    return tuple(one for one in found if one is not None) if None not in found else ()
+
+
+def _narrowed(run: Run, node: ast.expr, objs: tuple[Obj, ...], env: dict[str, Value]) -> ast.expr | None:
+    """The tensor that an expression scales, copies or reduces; None where it may be none."""
+    match node:
+        case ast.UnaryOp(operand=inner):
+            return _narrowed(run, inner, objs, env)
+        case ast.BinOp(left=left, right=right, op=ast.Mult() | ast.Div()):
+            first, second = _is_scale(left, objs, env), _is_scale(right, objs, env)
+            if first != second:
+                return _narrowed(run, right if first else left, objs, env)
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=args) if _is_scale(ast.Tuple(args), objs, env):
+            base = env.get(inner.id) if isinstance(inner, ast.Name) else None
+            tensor = base is not None and all(_is_tensor(run, ref) for ref in base.refs)
+            if name == "clone" and (base is not None or not isinstance(inner, ast.Name)):
+                return inner
+            if tensor and base is not None and base.refs and ops.method(name) is not None:
+                return inner
+        case ast.IfExp() | ast.BoolOp() | ast.Starred() | ast.Constant():
+            return None
+        case ast.Dict() | ast.List() | ast.Tuple() | ast.ListComp() | ast.GeneratorExp():
+            return None
+    return node
+
+
+def _is_tensor(run: Run, ref: Ref) -> bool:
+    """Whether what has a method of tensors is one: surely, or an argument of which nothing else is known."""
+    obj = ref.obj
+    if ref.kind == "tensor" or run.evidence(obj) >= 1:
+        return True
+    return ref.kind == "unknown" and obj.owner == "argument" and not obj.refuted and obj not in run.params[:1]
+
+
+def _is_scale(node: ast.expr, objs: tuple[Obj, ...], env: dict[str, Value]) -> bool:
+    """Whether an expression is a number, by its form, or names nothing that is known to be on a graph."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Name(id=name):
+                for ref in env[name].refs if name in env else ():
+                    if ref.obj in objs or (ref.obj.graph is True and not detached(ref)):
+                        return False
+            case ast.Call(func=ast.Attribute(attr="size" | "numel" | "item") | ast.Name(id="len" | "float" | "int")):
+                pass
+            case ast.Call():
+                return False
+    return True
 
 
 def _held(run: Run, target: ast.expr) -> tuple[Ref, ...]:
@@ -166,7 +260,7 @@ def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value]) ->
             if not 0 <= given < len(node.args):
                 continue
             target = func.value if method and isinstance(func, ast.Attribute) else node.args[holder]
-            _note(run, node, target, "meter", run.short(node.args[given]), values[position])
+            _note(run, node, target, "meter", run.short(node.args[given]), values[position], (node.args[given],))
 
 
 def _binds(node: ast.AST, name: str) -> bool:
@@ -192,6 +286,8 @@ def finish_retained(run: Run) -> None:
         if call.grad and not library.says_frozen(call.module.key)
         for obj in call.results
     }
+    kept: dict[ast.AST, list[tuple[ast.expr, ...]]] = {}
+    found: list[GraphRetained] = []
     told: dict[ast.AST, ast.AST] = {}  # sums that have been reported, by the code that makes them
     for added in run.trail.added:
         if not _outlives(run, added) or _backpropagated(run, added):
@@ -206,7 +302,8 @@ def finish_retained(run: Run) -> None:
             if not certain and not (added.how == "list" and _clone_of(run, backward, added)):
                 continue
             told[added.made] = added.site
-            run.fact(
+            kept.setdefault(added.site, []).append(added.given)
+            found.append(
                 GraphRetained(
                     site=added.site,
                     target=run.short(added.target),
@@ -217,6 +314,9 @@ def finish_retained(run: Run) -> None:
                 )
             )
             break
+    for fact in found:
+        given = tuple(dict.fromkeys(one for part in kept[fact.site] for one in part))
+        run.fact(replace(fact, given=given if all(kept[fact.site]) else ()))
 
 
 def _clone_of(run: Run, backward: Backward, added: Added) -> bool:

@@ -11,7 +11,6 @@ from flake8_tensorcopy.engine.devices import Devices
 from flake8_tensorcopy.engine.facts import (
     DeadRebinding,
     Fact,
-    LeafRebound,
     PointerTest,
     RedundantClone,
     StaleRead,
@@ -219,7 +218,9 @@ class Run:
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
         self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
         self.loaded: set[Obj] = set()
-        self.unwrapped: list[tuple[Step, str, ast.AST]] = []  # Parameters that reached a module as plain tensors
+        self.unwrapped: list[
+            tuple[Step, str, ast.AST, ast.expr]
+        ] = []  # Parameters that reached a module as plain tensors
         self.optimizers: dict[Obj, Built] = {}
         self.optimizer_steps: list[tuple[Obj, int]] = []  # calls of `step()`, and when
         self.replacements: list[Replacement] = []
@@ -235,6 +236,7 @@ class Run:
         self.written_back: set[Obj] = set()
         self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
+        self.branches: dict[ast.expr, tuple[tuple[ast.expr, Value], ...]] = {}  # of conditional expressions
         self.sizes: dict[ast.AST, Given] = {}  # what calls that make or reshape were given
         self.ranks: dict[Obj, int] = {}  # how many axes, where a shape was unpacked
         self.byte_strides: dict[Obj, Ref] = {}  # what `a.strides` gave, and of which array
@@ -516,9 +518,11 @@ class Run:
         if (candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt) or (
             candidate is not None and not ref.obj.leaf and self.loop
         ):
+            from flake8_tensorcopy.engine.rebinding import report
+
             statement, name = candidate
             evidence = max(2, self.evidence(ref.obj, None))
-            self.fact(LeafRebound(site=statement, target=name, reason="grad_read", expected=node, evidence=evidence))
+            report(self, statement, statement, name, "grad_read", node, evidence)
 
     def _item_gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """The same item, met again by the next pass of the outer loop under another value of its index."""
@@ -530,7 +534,9 @@ class Run:
             return
         statement, name, loop, new = known
         if loop[:-1] != self.loop[:-1] and not new.leaf:
-            self.fact(LeafRebound(site=statement, target=name, reason="grad_read", expected=node, evidence=2))
+            from flake8_tensorcopy.engine.rebinding import report
+
+            report(self, statement, statement, name, "grad_read", node, 2)
 
     def is_storage(self, node: ast.expr) -> bool:
         """`x.untyped_storage()`: its address is the right one to compare."""
@@ -540,11 +546,13 @@ class Run:
         """The same for a reference: the live values of a module are tensors."""
         return 3 if ref.kind == "tensor" else self.module.evidence(ref.obj, statement)
 
-    def cloned_and_detached(self, clone: ast.Call) -> None:
-        """`x.clone().detach()`: the order is what there is to say of it."""
+    def cloned_and_detached(self, clone: ast.Call) -> bool:
+        """`x.clone().detach()`: the order is what there is to say of it. Whether x is new memory anyway."""
         known = self.facts.get((RedundantClone, clone))
         if isinstance(known, RedundantClone):
             self.facts[(RedundantClone, clone)] = replace(known, detached=True)
+            return known.form == "fresh"
+        return False
 
     def copied_into(self, ref: Ref, source: Value) -> None:
         """`x.copy_(y)`: what was taken from x is written back."""

@@ -74,6 +74,7 @@ class Saved(NamedTuple):
     proven: bool
     tick: int
     arms: frozenset[Arm]
+    at: ast.expr | None  # the expression that is kept, and that no other name has when it is made
 
 
 @cache
@@ -142,15 +143,17 @@ def record(run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: 
     if keeps is None or not run.now.grad or result.graph is False:
         return
     if keeps.output:
-        _save(run, Saved(result, None, result, node, keeper, result.graph is True, run.count(), run.now.arms))
+        at = node if isinstance(node, ast.expr) and not result.made.endswith("LSTM") else None
+        _save(run, Saved(result, None, result, node, keeper, result.graph is True, run.count(), run.now.arms, at))
     perhaps = result.graph is None and keeps.how == "own"  # what a model of unknown make gave is on a graph, as a rule
     if result.graph is not True and not perhaps:
         return
     for index in keeps.inputs:
         if index >= len(operands) or not (perhaps or _kept(keeps, operands, index)):
             continue
+        at = _operand_at(run, node, index, result)
         for ref in operands[index].refs:
-            _keep_operand(run, node, keeper, ref, result)
+            _keep_operand(run, node, keeper, ref, result, at)
 
 
 def _kept(keeps: Keeps, operands: list[Value], index: int) -> bool:
@@ -165,7 +168,27 @@ def _kept(keeps: Keeps, operands: list[Value], index: int) -> bool:
     return True
 
 
-def _keep_operand(run: Run, node: ast.AST, keeper: str, ref: Ref, result: Obj) -> None:
+def _operand_at(run: Run, node: ast.AST, index: int, result: Obj) -> ast.expr | None:
+    """The expression of an operand."""
+    from flake8_tensorcopy.engine.evaluate import is_imported
+
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return (left, right)[index]
+        case ast.Call(args=args) if any(isinstance(one, ast.Starred) for one in args):
+            return None
+        case ast.Call(func=ast.Attribute(value=value), args=args) if (
+            not result.made.startswith("torch.nn.") and is_imported(run, node.func) is None
+        ):
+            given = [value, *args]
+        case ast.Call(args=args):
+            given = args
+        case _:
+            return None
+    return given[index] if index < len(given) else None
+
+
+def _keep_operand(run: Run, node: ast.AST, keeper: str, ref: Ref, result: Obj, at: ast.expr | None) -> None:
     unclear = any(link.kind in (MAYBE, UNSURE, NUMPY) or link.op == "data" for link in ref.chain)
     if unclear or ref.kind not in ("tensor", "unknown"):
         return
@@ -174,7 +197,7 @@ def _keep_operand(run: Run, node: ast.AST, keeper: str, ref: Ref, result: Obj) -
         name = ref.place.name if ref.place is not None else ref.obj.key or "a tensor"
         run.tape.found.append(InferenceUse(site=node, value=name, made=made, keeper=keeper))
     proven = result.graph is True
-    _save(run, Saved(ref.obj, ref, result, node, keeper, proven, run.count(), run.now.arms | ref.arms))
+    _save(run, Saved(ref.obj, ref, result, node, keeper, proven, run.count(), run.now.arms | ref.arms, at))
 
 
 def _save(run: Run, saved: Saved) -> None:
@@ -194,12 +217,13 @@ def record_in_place(
         if any(link.kind in (DETACH, NUMPY, MAYBE, UNSURE) for link in ref.chain) or obj.graph is False:
             continue
         if op is not None and op.saves_output:
-            _save(run, Saved(obj, None, obj, node, name, obj.graph is True, run.count(), run.now.arms))
+            _save(run, Saved(obj, None, obj, node, name, obj.graph is True, run.count(), run.now.arms, None))
         if name in _PRODUCTS_IN_PLACE and obj.graph is True:
+            at = next(iter(node.args), None) if isinstance(node, ast.Call) else getattr(node, "value", None)
             for other in others[:1]:
                 for kept in other.refs:
                     if kept.obj is not obj:
-                        _keep_operand(run, node, name, kept, obj)
+                        _keep_operand(run, node, name, kept, obj, at)
 
 
 # ----- writes
@@ -223,6 +247,9 @@ def judge_write(run: Run, write: Write) -> None:
     for saved in [one for obj in dict.fromkeys(alike) for one in tape.saved.get(obj, ())]:
         if meets(saved.arms, write.arms) and saved.node is not write.node:
             tape.spoiled.append((saved, write))
+            if write.node not in tape.rebindable:
+                tape.rebindable[write.node] = True
+            tape.rebindable[write.node] &= _has_one_name(run, write)
     if bypasses(ref) and graph_of_result([Value((Ref(ref.obj),))]) is True and not ref.obj.leaf:
         tape.bypassed.append(
             (
@@ -238,6 +265,45 @@ def judge_write(run: Run, write: Write) -> None:
                 ),
             )
         )
+
+
+def _has_one_name(run: Run, write: Write) -> bool:
+    """Whether a local name that a statement writes is all that has the value: it could be bound to a new one."""
+    ref, state = write.ref, run.now
+    match write.stmt:
+        case ast.AugAssign(target=ast.Name(id=name)):
+            pass
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=op)) as call):
+            if call is not write.node or ops.method(op[:-1]) is None or not _binds(run, name):
+                return False
+        case _:
+            return False
+    if not write.grad or write.mixed or ref.obj.owner != "fresh" or ref.obj.leaf or ref.obj.param:
+        return False
+    if write.how not in ("augmented", "method") or any(link.kind != ALIAS for link in ref.chain):
+        return False
+    pending = [value for known, value in state.env.items() if known != name]
+    seen: set[Obj] = set()
+    while pending:
+        for obj in {one.obj for one in pending.pop().refs} - seen:
+            if obj is ref.obj:
+                return False
+            seen.add(obj)
+            pending.extend(state.fields(obj).values())
+    return True
+
+
+def _binds(run: Run, name: str) -> bool:
+    """Whether a statement of the function itself binds a name."""
+    pending: list[ast.AST] = [*run.function.node.body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            return True
+        pending.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def _other_attribute(write: Write) -> bool:
@@ -344,10 +410,14 @@ def finish(run: Run) -> None:
     if not (tape.spoiled or tape.bypassed):
         return
     reached = [(one, behind(run, one)) for one in tape.sinks]
-    for saved, write in tape.spoiled:
-        spoiled = _spoiled(run, saved, write, reached)
-        if spoiled is not None:
-            run.fact(spoiled, strength=(spoiled.proven, spoiled.backward is not None))
+    spoiled = [(saved, one) for saved, write in tape.spoiled if (one := _spoiled(run, saved, write, reached))]
+    kept: dict[ast.AST, list[ast.expr | None]] = {}
+    for saved, found in spoiled:
+        kept.setdefault(found.site, []).append(saved.at)
+    for _, found in spoiled:
+        at = tuple(one for one in dict.fromkeys(kept[found.site]) if one is not None)
+        whole = replace(found, kept=() if None in kept[found.site] else at)
+        run.fact(whole, strength=(found.proven, found.backward is not None))
     told = {mark[1] for mark in run.facts if mark[0] is SavedWrite}
     for write, fact in tape.bypassed:
         if write.node not in told and _reached(write.ref.obj, write, reached) is not None:
@@ -402,6 +472,7 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         bypassed=bypassed,
         leaf=leaf,
         inner=write.inner,
+        statement=write.stmt if run.tape.rebindable.get(write.node) and isinstance(write.stmt, ast.stmt) else None,
     )
 
 

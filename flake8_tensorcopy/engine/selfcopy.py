@@ -101,19 +101,21 @@ def operands_of(run: Run, write: Write, operands: list[tuple[ast.expr, Value]]) 
     target = write.ref
     if (not copies and name not in library.ELEMENTWISE) or write.mixed or write.others or target.kind == "array":
         return
+    found: list[tuple[ast.expr, Ref, tuple[str, bool, bool]]] = []
     for node, value in operands:
         source = value.refs[0] if len(value.refs) == 1 else None
         if source is None or source.obj is not target.obj or source.kind == "array":
             continue
         if exclusive(source.arms, target.arms):
             continue
-        found = _relation(run, target, source, copies)
-        if found is None:
-            continue
-        relation, refused, in_order = found
+        relation = _relation(run, target, source, copies)
+        if relation is not None:
+            found.append((node, source, relation))
+    if found:
+        node, source, (how, refused, in_order) = found[0]
         own = 2 if any(link.op == "t" for link in source.chain) else 0
-        _report(run, write.node, write.target, node, write.op, relation, refused, in_order, source, own)
-        return
+        others = tuple(other for other, _, _ in found[1:])
+        _report(run, write.node, write.target, node, write.op, how, refused, in_order, source, own, others)
 
 
 def _report(
@@ -127,6 +129,7 @@ def _report(
     in_order: bool,
     ref: Ref,
     own: int = 0,
+    others: tuple[ast.expr, ...] = (),
 ) -> None:
     statement = run.stmt if isinstance(run.stmt, (ast.Assign, ast.AugAssign, ast.Expr)) else site
     run.fact(
@@ -139,6 +142,7 @@ def _report(
             refused=refused,
             in_order=in_order,
             operand=operand,
+            others=others,
             evidence=max(own, run.evidence(ref.obj, run.stmt), 2 if _made_a_tensor(run, ref.obj) else 0),
         )
     )

@@ -11,13 +11,72 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.source import KEPT_ITEMS, Class, Function
-from flake8_tensorcopy.engine.values import SNAPSHOT, Arm, Link, Obj, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, Arm, Chain, Link, Obj, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Run, Use
 
 STATE = "optimizer.state_dict"
+
+
+def takes(chain: Chain, site: ast.AST | None) -> tuple[ast.AST, str]:
+    """Where a copy should have been made of what a module holds, and of what: see StaleSnapshot."""
+    start = next(place for place, link in enumerate(chain) if link.kind == SNAPSHOT)
+    if (value := value_kept(chain[start + 1 :], site)) is not None:
+        return value, "value"
+    for link in reversed(chain[start + 1 :]):
+        if link.op.endswith("()") and link.node is not None:
+            return link.node, "shallow"
+    node = chain[start].node
+    assert node is not None
+    return node, "call"
+
+
+def value_kept(chain: Chain, site: ast.AST | None) -> ast.expr | None:
+    """The expression of a tensor that a statement keeps, as the chain of the tensor tells it; None if there is none."""
+    for link in reversed(chain):
+        node = link.node
+        if not isinstance(node, ast.expr):
+            continue
+        if link.kind != ALIAS:
+            return node
+        if link.op == "=" and not isinstance(node, (ast.List, ast.Tuple, ast.Dict)) and _is_kept(node, site):
+            return node
+    return None
+
+
+def _is_kept(node: ast.expr, site: ast.AST | None) -> bool:
+    """Whether the value of an expression is what a statement keeps, and not what it takes that from."""
+    match site:
+        case ast.Assign(targets=targets, value=value):
+            if value is node:
+                return not any(isinstance(target, (ast.Tuple, ast.List)) for target in targets)
+            return isinstance(value, (ast.Tuple, ast.List)) and node in value.elts
+        case ast.AnnAssign(value=value):
+            return value is node
+        case ast.AugAssign(value=ast.List(elts=items) | ast.Tuple(elts=items)):
+            return node in items
+        case ast.Call(args=items):
+            return node in items or _is_item(node, site)
+        case ast.expr():
+            return site is node or _is_item(node, site)
+        case ast.stmt():
+            return any(isinstance(inner, ast.NamedExpr) and inner.value is node for inner in ast.walk(site))
+    return False
+
+
+def _is_item(node: ast.expr, site: ast.AST) -> bool:
+    """Whether an expression is what a comprehension in another one, or a display there, is made of."""
+    for inner in ast.walk(site):
+        match inner:
+            case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
+                if item is node or (isinstance(item, ast.Tuple) and node in item.elts):
+                    return True
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items) | ast.Dict(values=items):
+                if node in items:
+                    return True
+    return False
 
 
 # ----- the parameters of a module
@@ -96,6 +155,7 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
             for other in cls.methods.values():
                 read = _compares(other, key[1:], slot[1:]) if other is not method else None
                 if read is not None:
+                    taken, of = takes(ref.chain, ref.place.node if ref.place is not None else None)
                     yield (
                         method,
                         StaleSnapshot(
@@ -111,6 +171,8 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
                             role="difference",
                             method=other.name,
                             compared=True,
+                            taken=taken,
+                            takes=of,
                         ),
                     )
                     break

@@ -444,7 +444,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     continue
             case ast.Subscript() if isinstance(node.ctx, ast.Store):
                 features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
-            case ast.Subscript(value=ast.Call(func=ast.Attribute(attr="clone"))):
+            case ast.Subscript(value=ast.Call() as inner) if called_name(behind_detach(inner)) == "clone":
                 features |= CHAINED
             case ast.Slice(step=ast.UnaryOp(op=ast.USub())):
                 features |= STRIDES
@@ -726,6 +726,20 @@ def receiver_of(node: ast.expr) -> ast.expr:
     return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
 
 
+def cloned_operand(node: ast.expr) -> ast.expr:
+    """The expression that a call of `clone` copies."""
+    if isinstance(node, ast.Call) and (
+        given := [*node.args, *(one.value for one in node.keywords if one.arg == "input")]
+    ):
+        return given[0]
+    return receiver_of(node)
+
+
+def behind_detach(node: ast.expr) -> ast.expr:
+    """What `x.detach()` is called on; any other expression itself."""
+    return receiver_of(node) if called_name(node) == "detach" else node
+
+
 def chained(node: ast.Call, called: str) -> bool:
     """Whether a copy, move or cast stands where another may have been made in the same chain."""
     inner = receiver_of(node)
@@ -740,14 +754,14 @@ def chained(node: ast.Call, called: str) -> bool:
                 inner, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)
             )
         case "contiguous":
-            return before == "clone"
+            return called_name(behind_detach(inner)) == "clone"
         case "detach":
             for _ in range(4):
                 if called_name(inner) in ("cpu", "to"):
                     return True
                 inner = receiver_of(inner)
             return False
-    return before == "clone" or (before in _CASTS and called in _CASTS)
+    return called_name(behind_detach(inner)) == "clone" or (before in _CASTS and called in _CASTS)
 
 
 def grows(node: ast.Assign) -> ast.Call | None:

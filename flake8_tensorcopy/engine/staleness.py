@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.aliases import alias_read
+from flake8_tensorcopy.engine.copies import parting
 from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
@@ -17,7 +18,7 @@ from flake8_tensorcopy.engine.mutated import argument_read, items_read
 from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
-from flake8_tensorcopy.engine.snapshots import intended
+from flake8_tensorcopy.engine.snapshots import intended, takes
 from flake8_tensorcopy.engine.storages import left_behind_used
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -184,12 +185,22 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             writer_used=False,
             activation=_activation(write),
             maybe_op=next((link.op for link in (*theirs, *perhaps, *mine) if link.kind == MAYBE), ""),
+            copies=parting(run, use, write, start, says_snapshot(place.name) or "difference" in roles or not theirs),
+            chained=_chained(place, writer) if ref.kind != "array" else None,
         ),
         # A binding is reported once for each write; the strongest read is kept.
         strength=(together, "difference" in roles, _RANK.get(role, 0)),
         between=(place, writer, write.time, ref.obj),
     )
     stored_read(run, use, write)
+
+
+def _chained(place: Place, writer: Place) -> ast.Assign | None:
+    """The assignment that gave one tensor to two names."""
+    match place.node:
+        case ast.Assign(targets=[_, _, *_] as targets) as node if node is writer.node and place is not writer:
+            return node if all(isinstance(target, ast.Name) for target in targets) else None
+    return None
 
 
 def _whichever(run: Run, use: Use, write: Write) -> bool:
@@ -223,6 +234,7 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
     compared = kept = False
     if snapshot.op == "parameters":
         compared, kept = intended(use, uses, write)
+    taken, of = takes(ref.chain, place.node)
     run.fact(
         StaleSnapshot(
             site=place.node or snapshot.node,
@@ -237,6 +249,8 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
             role=use.role,
             compared=compared,
             kept=kept,
+            taken=taken,
+            takes=of,
         ),
         strength=(compared, kept),
     )

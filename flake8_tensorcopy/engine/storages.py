@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.facts import KeptStorage, ReadOnlyWrite, UnlinkedArray
+from flake8_tensorcopy.engine.copies import handed_copy, writable_copy
+from flake8_tensorcopy.engine.facts import Copy, KeptStorage, ReadOnlyWrite, UnlinkedArray
 from flake8_tensorcopy.engine.parameters import reader_of
 from flake8_tensorcopy.engine.parts import Index, Row
 from flake8_tensorcopy.engine.premises import suppose
@@ -44,7 +45,8 @@ def saved(run: Run, node: ast.Call, args: Args) -> None:
         ref = refs[0]
         if obj is not ref.obj:
             view = ref.obj.key or (ref.place.name if ref.place is not None else "")
-            suppose(run, obj, "tensor", KeptStorage(site=node, view=view, base=obj.key, into="save", evidence=3))
+            fact = KeptStorage(site=node, view=view, base=obj.key, into="save", evidence=3, **_copied(run, node, ref))
+            suppose(run, obj, "tensor", fact)
         elif (part := _small_part(ref)) is not None:
             _kept(run, node, ref, part, "save", obj)
 
@@ -137,6 +139,18 @@ def _ends(item: str) -> bool:
     return bool(colon) and bool(stop.split(":")[0]) and not stop.startswith("-") and ":" not in stop
 
 
+class _Copied(TypedDict):
+    copies: tuple[Copy, ...]
+    here: bool
+
+
+def _copied(run: Run, node: ast.Call, ref: Ref) -> _Copied:
+    """The view that the call is given, and whether it is written out there."""
+    copies = handed_copy(run, ref, node)
+    inside = set(ast.walk(node))
+    return {"copies": copies, "here": all(part in inside for copy in copies for part in copy.nodes)}
+
+
 def _kept(run: Run, node: ast.Call, ref: Ref, part: Link, into: str, obj: Obj) -> None:
     base = ref.place.name if ref.place is not None else obj.key
     shown = part.node if isinstance(part.node, ast.expr) else node
@@ -146,6 +160,7 @@ def _kept(run: Run, node: ast.Call, ref: Ref, part: Link, into: str, obj: Obj) -
         base=obj.key or base,
         into=into,
         evidence=run.evidence(obj, run.stmt),
+        **_copied(run, node, ref),
     )
     if fact.evidence >= 2:
         run.fact(fact)
@@ -258,6 +273,7 @@ def read_only_write(run: Run, write: Write) -> bool:
         made=view.op if view is not None else ref.obj.made,
         source=view.node if view is not None else ref.obj.node,
         inner=write.inner,
+        copies=writable_copy(run, ref, crossing),
     )
     if isinstance(origin, Obj) and view is None:
         suppose(run, origin, "bytes", fact)

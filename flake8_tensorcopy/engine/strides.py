@@ -104,6 +104,7 @@ def array_taken(run: Run, node: ast.Call, name: str, args: Args) -> None:
                     flip=flip,
                     flipped=flipped,
                     array_proven=proven or name == "from_numpy",
+                    copied=flipped if flipped in run.parents() else args.nodes[0],
                 )
             )
             return

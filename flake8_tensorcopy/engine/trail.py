@@ -37,6 +37,7 @@ class Added(NamedTuple):
     arms: frozenset[Arm]
     tick: int
     made: ast.AST  # the code that makes the new sum
+    given: tuple[ast.expr, ...]  # the expressions that could be detached instead
 
 
 class Update(NamedTuple):
@@ -57,6 +58,7 @@ class Rebuilt(NamedTuple):
     source: str
     op: str
     forced: bool  # by `requires_grad_(True)`
+    made_of: str = ""  # tensor tensors
 
 
 class Kept(NamedTuple):

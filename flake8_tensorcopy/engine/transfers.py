@@ -257,9 +257,9 @@ def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, result: Value) -> Non
     receiver = node.func.value
     if move.to == "cpu":
         if move.non_blocking and place_of(run, ref) != "cpu":
-            _start(run, node, Flight(True, None, None, run.short(receiver)))
+            _start(run, node, Flight(True, None, None, run.short(receiver), node))
     elif move.non_blocking and ref.obj.pinned and is_tensor(run, ref.obj):
-        _start(run, node, Flight(False, ref.obj, ref, run.short(receiver)))
+        _start(run, node, Flight(False, ref.obj, ref, run.short(receiver), node))
     if run.loop and run.stmt is not None:
         run.devices.looped.setdefault(node, Looped(node, run.stmt, ref, move, place_of(run, ref)))
     if move.to == "cpu":
@@ -279,11 +279,11 @@ def _copied_into(run: Run, node: ast.Call, base: Value) -> None:
     source = run.devices.source
     for ref in base.refs:
         if ref.obj.pinned and is_tensor(run, ref.obj) and not _all_on_host(run, source):
-            _start(run, node, Flight(True, ref.obj, None, run.short(node.args[0])))
+            _start(run, node, Flight(True, ref.obj, None, run.short(node.args[0]), node))
         elif source is not None and place_of(run, ref) != "cpu":
             for one in source.refs:
                 if one.obj.pinned:
-                    _start(run, node, Flight(False, one.obj, one, run.short(node.args[0])))
+                    _start(run, node, Flight(False, one.obj, one, run.short(node.args[0]), node))
 
 
 def _all_on_host(run: Run, value: Value | None) -> bool:
@@ -314,6 +314,7 @@ def host_use(run: Run, value: Value, node: ast.AST, role: str) -> None:
                 source=flight.name,
                 name=ref.place.name if ref.place is not None else "",
                 copy=copy,
+                started=flight.node,
                 how="numpy" if site is not node else role,
                 into=flight.obj is not None,
             )
@@ -398,7 +399,7 @@ def left_in_flight(run: Run, node: ast.Call, done: Run, result: Value) -> None:
                     continue
                 if any(link.node is copy for link in ref.chain) and all(link.kind != NUMPY for link in ref.chain):
                     fresh = result.obj if result.obj is not None and not any(one.chain for one in result.refs) else None
-                    _start(run, node, Flight(True, fresh, None, flight.name))
+                    _start(run, node, Flight(True, fresh, None, flight.name, flight.node))
 
 
 # ----- what a move costs for nothing
@@ -454,6 +455,7 @@ def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr)
         site=node,
         receiver=run.short(obj.node.func.value) if isinstance(obj.node.func, ast.Attribute) else "the tensor",
         cast=obj.node,
+        between="other" if move.dtype is not None else _between(run, node, obj, ref, receiver),
         narrow=narrow,
         wide=wide,
         factor=WIDTHS[wide] // WIDTHS[narrow],
@@ -462,6 +464,34 @@ def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr)
         run.fact(fact)
     elif ref.place.last_use in (0, run.clock):
         run.devices.widened.append((ref.place, run.clock, fact))
+
+
+def _between(run: Run, node: ast.Call, cast: Obj, ref: Ref, receiver: ast.expr) -> str:
+    """What stands between a cast and a move."""
+    if cast.node is receiver:
+        return "nothing"
+    if ref.place is None:
+        return "numbers" if _scaled_by_numbers(receiver, cast.node) else "other"
+    binding, parents = ref.place.node, run.parents()
+    if not isinstance(binding, ast.Assign) or binding.value is not cast.node or run.stmt is None:
+        return "other"
+    given = (*node.args, *(one.value for one in node.keywords))
+    asked = {one.id for item in given for one in ast.walk(item) if isinstance(one, ast.Name)}
+    bound = [one for name in asked for one in run.mentions(name) if not isinstance(one.ctx, ast.Load)]
+    known = all(one.lineno < binding.lineno for one in bound) and parents.get(binding) is parents.get(run.stmt)
+    return "name" if known and ref.obj is cast and isinstance(receiver, ast.Name) else "other"
+
+
+def _scaled_by_numbers(node: ast.expr, cast: ast.AST | None) -> bool:
+    while node is not cast:
+        match node:
+            case ast.BinOp(left=inner, right=ast.Constant()) | ast.BinOp(left=ast.Constant(), right=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner), args=[ast.Constant()], keywords=[]):
+                node = inner
+            case _:
+                return False
+    return True
 
 
 def _cast_behind(obj: Obj) -> Obj:
@@ -481,16 +511,29 @@ CASTS = frozenset({"to", "type", *(name for name in "float double half bfloat16 
 def round_trip(run: Run, node: ast.Call, ref: Ref, device: str) -> None:
     """`torch.from_numpy(x.cpu().numpy()).cuda()`: to the host and back, and nothing there needed it."""
     places: list[Place] = []
-    found = _way_back(run, ref, places)
+    way: list[ast.AST] = [node]
+    found = _way_back(run, ref, places, way)
     if found is None:
         return
     fetched, start = found
     if place_of(run, start) == "cpu" or not isinstance(fetched.func, ast.Attribute):
         return
-    fact = RoundTrip(site=node, source=run.short(fetched.func.value), fetched=fetched, device=device)
+    fact = RoundTrip(
+        site=node,
+        source=run.short(fetched.func.value),
+        fetched=fetched,
+        arrays=tuple(one for one in way if _makes(run, one) is None and one is not node),
+        made=tuple(one for one in way if (_makes(run, one) or "").startswith("torch.")),
+        device=device,
+    )
     on_host = tuple(place for place in places if getattr(place.node, "lineno", 0) >= fetched.lineno)
     if all(place.last_use in (0, run.clock) for place in on_host):
         run.devices.round_trips.append((on_host, run.clock, fact))
+
+
+def _makes(run: Run, node: ast.AST) -> str | None:
+    """The function that a call names; None for a method."""
+    return is_imported(run, node.func) if isinstance(node, ast.Call) else None
 
 
 def factory_moves(run: Run, node: ast.Call, values: list[Value]) -> None:
@@ -502,10 +545,10 @@ def factory_moves(run: Run, node: ast.Call, values: list[Value]) -> None:
         round_trip(run, node, ref, run.short(asked))
 
 
-def _way_back(run: Run, ref: Ref, places: list[Place]) -> tuple[ast.Call, Ref] | None:
+def _way_back(run: Run, ref: Ref, places: list[Place], way: list[ast.AST]) -> tuple[ast.Call, Ref] | None:
     """The call that brought to the host what this is, if it went through NumPy, and nothing changed it there.
 
-    The bindings on the way are added to `places`.
+    The bindings on the way are added to `places`, the calls between tensors and arrays to `way`.
     """
     through = False
     for _ in range(_MAX_BACK):
@@ -514,12 +557,15 @@ def _way_back(run: Run, ref: Ref, places: list[Place]) -> tuple[ast.Call, Ref] |
             link = ref.chain[position]
             if link.kind == UNSURE:
                 return None
+            if link.kind == NUMPY and link.op not in TO_ARRAY:
+                way.append(link.node)
             if link.kind not in (ALIAS, NUMPY) and Ref(ref.obj, ref.chain[: position + 1]).kind == "array":
                 return None  # NumPy's own work
             if link.kind == NUMPY and link.op in ARRAY_ONLY:
                 return None
             if link.kind == NUMPY and link.op in TO_ARRAY:
                 through = True
+                way.append(link.node)
                 if any(link in write.ref.chain for write in run.now.written(ref.obj)):
                     return None
             move = move_of(run, link.node) if link.kind == MAYBE else None
@@ -530,6 +576,8 @@ def _way_back(run: Run, ref: Ref, places: list[Place]) -> tuple[ast.Call, Ref] |
         obj = ref.obj
         if obj.copied is None or obj.kind != "tensor" or run.now.written(obj) or len(obj.operands) > 1:
             return None
+        if obj.copied.kind == "array" and obj.node is not None:
+            way.append(obj.node)
         ref = obj.copied
     return None
 

@@ -5,6 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.around import (
+    computed_alone,
+    grown,
+    holds,
+    in_one_function,
+    method_of,
+    once,
+    returned_from,
+)
 from flake8_tensorcopy.engine.facts import MovedParameter
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, Chain, Link, Obj, Ref, Value
@@ -112,11 +121,12 @@ def parameter_made(run: Run, node: ast.Call, value: Value) -> None:
             run.module.wraps[ref.obj] = (node, ref.chain)
 
 
-def reaches(run: Run, owner: Obj, name: str, value: Value, site: ast.AST) -> None:
-    """The value is bound to an attribute of an object: a Parameter is kept there; what was one is not."""
+def reaches(run: Run, owner: Obj, name: str, value: Value, site: ast.AST, source: ast.expr) -> None:
+    """The value of an expression is bound to an attribute of an object: a Parameter is kept there; what was one is
+    not."""
     steps = [step for ref in value.refs if (step := unwrapped(run.module, ref)) is not None]
     if owner.kind == "module":
-        run.unwrapped.extend((step, name, site) for step in steps)
+        run.unwrapped.extend((step, name, site, source) for step in steps)
     for ref in value.refs:
         found = wrapped(run.module, ref)
         if found is not None and all(step.made is not found[0] for step in steps):
@@ -144,9 +154,53 @@ def returned(run: Run, was: Obj, chain: Chain, made: Obj) -> None:
 
 def report_unwrapped(run: Run) -> None:
     """At the end of a function: what reached a module no longer a Parameter, and did not reach one as it was."""
-    for step, name, site in run.unwrapped:
+    for step, name, site, source in run.unwrapped:
         if step.made not in run.module.kept:
-            run.fact(MovedParameter(site=step.made, target=name, op=step.op, stored=site, always=step.always))
+            whole, alone = _to_wrap(run, step.made, source)
+            direct, factory = _direct(run, step.made)
+            run.fact(
+                MovedParameter(
+                    site=step.made,
+                    target=name,
+                    op=step.op,
+                    stored=site,
+                    always=step.always,
+                    whole=whole,
+                    alone=alone,
+                    direct=direct,
+                    factory=factory,
+                    random=factory is not None and "rand" in ast.unparse(factory.func),
+                )
+            )
+
+
+def _to_wrap(run: Run, made: ast.AST, source: ast.expr) -> tuple[ast.expr | None, bool]:
+    """The expression that a Parameter would have to be made of, and whether nothing else has a part in it."""
+    if holds(source, made) or not in_one_function(run.module, made, source):
+        whole = grown(run.module, made)
+        if whole is not None and whole is not made:
+            return whole, computed_alone(whole, made)
+        given = returned_from(run.module, made)
+        return (given if isinstance(given, (ast.Call, ast.BinOp, ast.Subscript)) else None), False
+    several = sum(step.made is made for step, _, _, _ in run.unwrapped) > 1
+    return (None if several or not once(run.module, made, source) else source), False
+
+
+def _direct(run: Run, made: ast.AST) -> tuple[ast.Call | None, ast.Call | None]:
+    """A clone, or a move to another device, of a Parameter of a new tensor, and for the move what makes the tensor."""
+    from flake8_tensorcopy.engine.transfers import FACTORIES, move_of
+
+    call = method_of(run.module, made)
+    match made:
+        case ast.Call(args=[ast.Call() as factory, *_]) if call is not None and isinstance(call.func, ast.Attribute):
+            if run.names.qualify(factory.func) not in FACTORIES:
+                return None, None
+            if call.func.attr == "clone":
+                return (None if call.args or call.keywords else call), None
+            given = {keyword.arg for keyword in factory.keywords}
+            if move_of(run, call) is not None and not given & {None, "device", "generator", "out", "pin_memory"}:
+                return call, factory
+    return None, None
 
 
 def methods_from(module: Module, cls: Class, name: str) -> frozenset[str]:

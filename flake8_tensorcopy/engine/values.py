@@ -283,6 +283,7 @@ class Pointer(NamedTuple):
     """What `x.data_ptr()` gave: the number that is compared to prove that nothing is shared."""
 
     text: str
+    node: ast.expr
 
 
 class Shape(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import gradients, library
+from flake8_tensorcopy.engine.clones import cloned_at, unpacked_at
+from flake8_tensorcopy.engine.copies import copies_for_writer, last_copy
 from flake8_tensorcopy.engine.facts import (
     JoinedWrite,
     LostWrite,
@@ -31,6 +33,7 @@ from flake8_tensorcopy.engine.values import (
     Write,
     exclusive,
 )
+from flake8_tensorcopy.engine.written_back import joins, number, repeatable, seen_elsewhere, selection
 
 
 def write_to(
@@ -109,6 +112,8 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
     )
     if overlap is not None and ref.obj.kind != "array" and not known:
         after = ref.chain[ref.chain.index(overlap) + 1 :]
+        # After a conversion that may copy, the clone stands behind it.
+        last = next((link for link in reversed(after) if link.kind == MAYBE), overlap)
         run.fact(
             OverlappingWrite(
                 site=write.node,
@@ -121,6 +126,9 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                 maybe=any(link.kind == MAYBE for link in after),
                 evidence=run.evidence(ref.obj, write.stmt),
                 inner=write.inner,
+                cloned=cloned_at(run, last),
+                unpacked=unpacked_at(overlap, ref.place),
+                bound=ref.place.name if ref.place is not None else "",
             )
         )
     links = [link for link in ref.chain if link.kind in (NUMPY, MAYBE)]
@@ -149,6 +157,7 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                 inner=write.inner,
                 array=ref.obj.kind == "array",
                 maybe_op=next((link.op for link in links if link.kind == MAYBE), ""),
+                copies=copies_for_writer(run, write),
             )
         )
         run.shared_objs[(SharedWrite, write.node)] = ref.obj
@@ -164,6 +173,7 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                     bound=ref.place.node,
                     evidence=max(run.evidence(other.obj, write.stmt) for other in value.refs),
                     owner=ref.obj.owner,
+                    copies=last_copy(run, ref),
                 )
             )
 
@@ -182,6 +192,8 @@ def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:
         evidence = max(evidence, 1)
     elif obj.made in library.TENSOR_ONLY:
         evidence = max(evidence, 2)
+    written = selection(node, obj)
+    seen = written is not None and seen_elsewhere(copied)
     run.fact(
         LostWrite(
             site=node,
@@ -191,6 +203,12 @@ def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:
             index=index,
             evidence=evidence,
             probing=run.quiet > 0,
+            statement=run.stmt,
+            copy=obj.node if seen else None,
+            written=written,
+            joined=seen and joins(run, written, obj),
+            number=isinstance(node, ast.Call) and len(node.args) == 1 and number(run, node.args[0]),
+            repeatable=seen and obj.node is not None and repeatable(run, obj.node),
         )
     )
 

@@ -7,16 +7,16 @@ import io
 import json
 import os
 import signal
-import stat
 import sys
-import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from flake8_tensorcopy import registry
+from flake8_tensorcopy.atomic import Unwritable, check_writable, write
+from flake8_tensorcopy.terminal import progress
 from flake8_tensorcopy.verify import evidence, proofs, report, runner
 from flake8_tensorcopy.verify.fixtures import Fixture, FixtureError, load, load_all
 
@@ -38,7 +38,7 @@ def verify(options: Namespace) -> int:
     try:
         with _ended_in_order():
             return _verify(options)
-    except (Unusable, FixtureError) as error:
+    except (Unusable, Unwritable, FixtureError) as error:
         print(f"tensorcopy verify: {error}", file=sys.stderr)
         return UNUSABLE
 
@@ -46,7 +46,8 @@ def verify(options: Namespace) -> int:
 def _verify(options: Namespace) -> int:
     fixtures = choose(options.what)
     _needs("rich")
-    _check_writable(options.output_file)
+    if options.output_file is not None:
+        check_writable(options.output_file)
     torch = runner.installed()
     if torch.missing:
         raise Unusable(f"torch cannot be imported ({torch.missing}): {INSTALL}")
@@ -58,7 +59,7 @@ def _verify(options: Namespace) -> int:
         _needs("hypothesis")
     devices = DEVICES[options.device]
     parts: dict[str, Any] = {}
-    with _progress() as bar:
+    with progress() as bar:
         repairs = proofs.repairs(fixtures)
         results = runner.run([*fixtures, *repairs], devices, torch=torch, seed=options.seed, progress=bar("fixtures"))
         if options.ops:
@@ -159,80 +160,9 @@ def _show(found: dict[str, Any], parts: dict[str, list[str]], file: str | None) 
         _write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()), file)
 
 
-def _check_writable(file: str | None) -> None:
-    """A run takes minutes: a file that cannot be written is found out before it."""
-    if file is None:
-        return
-    try:
-        path, special = _target(file)
-        if not path.parent.is_dir():
-            raise Unusable(f"cannot write {file!r}: there is no folder {str(path.parent)!r}")
-        if path.is_dir() or not os.access(path if special else path.parent, os.W_OK):
-            raise Unusable(f"cannot write {file!r}: it is a folder, or lies in one that cannot be written to")
-    except OSError as error:
-        raise Unusable(f"cannot write {file!r}: {error.strerror}") from error
-
-
-def _target(file: str) -> tuple[Path, bool]:
-    """The file that a name or a link stands for, and whether it is special: a terminal, pipe or device."""
-    path = Path(file).absolute()
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return Path(os.path.realpath(path)), False
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-        return Path(os.path.realpath(path)), False
-    return path, True
-
-
 def _write(text: str, file: str | None) -> None:
-    """To standard output, or to a file in one step: it is the old one or the new one, never half of it."""
+    """To standard output, or to a file in one step."""
     if file is None:
         sys.stdout.write(text)
-        return
-    data = text.encode("utf-8", "backslashreplace")
-    try:
-        path, special = _target(file)
-        if special:
-            path.write_bytes(data)
-        else:
-            _replace(path, data)
-    except OSError as error:
-        raise Unusable(f"cannot write {file!r}: {error.strerror}") from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
-    with tempfile.NamedTemporaryFile("wb", dir=path.parent, delete=False) as new:
-        try:
-            new.write(data)
-            new.close()
-            os.chmod(new.name, mode & 0o777)
-            os.replace(new.name, path)
-        except BaseException:
-            os.unlink(new.name)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], Callable[[int, int], None] | None]]:
-    """Bars on standard error while it is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda name: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-
-        def bar(name: str) -> Callable[[int, int], None]:
-            task = progress.add_task(name, total=None)
-            return lambda done, total: progress.update(task, completed=done, total=total)
-
-        yield bar
+    else:
+        write(text, file)

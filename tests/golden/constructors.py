@@ -10,7 +10,7 @@ from torch import nn
 # run: layers_multiplied(2)
 def layers_multiplied(count: int):
     layers = [nn.Linear(2, 2)] * count
-    # fact: RepeatedReference name=nn.Linear(2, 2) holds=layer | inline -written how=multiplied
+    # fact: RepeatedReference name=nn.Linear(2, 2) holds=layer | anew -written how=multiplied
     plain = [nn.ReLU()] * count
     return nn.ModuleList(layers), plain
 
@@ -19,12 +19,13 @@ def layers_multiplied(count: int):
 def layer_in_each_pass(count: int):
     layer = nn.Linear(2, 2)
     return nn.ModuleList([layer for _ in range(count)])
-    # fact: RepeatedReference name=layer holds=layer | -inline how=comprehension
+    # fact: RepeatedReference name=layer holds=layer | -anew how=comprehension
 
 
 # run: slot_added_to(2)
 def slot_added_to(count: int):
-    sums = [torch.zeros(2)] * count  # fact: RepeatedReference name=torch.zeros(2) holds=tensor | written op=+=
+    sums = [torch.zeros(2)] * count
+    # fact: RepeatedReference name=torch.zeros(2) holds=tensor | anew constant written op=+=
     sums[0] += 1
     return sums
 

@@ -99,7 +99,7 @@ def order_of_an_unknown(x):
 def reduced_without_keepdim(x: torch.Tensor):
     total = x.sum(1)
     kept = x.sum(1, keepdim=True).expand_as(x)
-    return total.expand_as(x), kept  # fact: ClashingExpand receiver=total op=expand_as
+    return total.expand_as(x), kept  # fact: ClashingExpand receiver=total op=expand_as | keeps
     # raises: RuntimeError
 
 
@@ -118,7 +118,7 @@ def reduced_first_or_unsqueezed(x):
 def sizes_of_numbers():
     row = torch.zeros(3, 2)
     wide = torch.zeros(3, 1).expand(3, 6)
-    return row.expand(3, 6), wide  # fact: ClashingExpand receiver=row op=expand | own=2 wanted=6
+    return row.expand(3, 6), wide  # fact: ClashingExpand receiver=row op=expand | own=2 wanted=6 repeats -keeps
     # raises: RuntimeError
 
 

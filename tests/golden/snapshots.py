@@ -87,7 +87,7 @@ def unknown_call_is_no_training(model: nn.Linear):
 
 
 def all_parameters_written(model: nn.Linear):
-    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=mul_
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=mul_ takes=call
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(0)  # moves: best
@@ -138,21 +138,21 @@ def cloned(model: nn.Linear):
 
 def shallow_copy(model: nn.Linear):
     best = model.state_dict().copy()
-    # fact: StaleSnapshot reader=best module=model | change=train_epoch() copies=.copy()
+    # fact: StaleSnapshot reader=best module=model | change=train_epoch() copies=.copy() takes=shallow
     train_epoch(model)  # moves: best
     return best
 
 
 def dict_of_it(model: nn.Linear):
     best = dict(model.state_dict())
-    # fact: StaleSnapshot reader=best module=model | change=train_epoch() copies=dict()
+    # fact: StaleSnapshot reader=best module=model | change=train_epoch() copies=dict() takes=shallow
     train_epoch(model)  # moves: best
     return best
 
 
 def values_moved_to_the_cpu(model: nn.Linear):
     best = {k: v.cpu() for k, v in model.state_dict().items()}
-    # fact: StaleSnapshot reader=best module=model | change=train_epoch() copies=cpu
+    # fact: StaleSnapshot reader=best module=model | change=train_epoch() copies=cpu takes=value
     train_epoch(model)  # moves: best
     return best
 
@@ -165,7 +165,7 @@ def values_cast(model: nn.Linear):
 
 def one_value(model: nn.Linear):
     weight = model.state_dict()["weight"]
-    # fact: StaleSnapshot reader=weight module=model | change=train_epoch()
+    # fact: StaleSnapshot reader=weight module=model | change=train_epoch() takes=value
     train_epoch(model)  # moves: weight
     return weight
 

@@ -11,7 +11,7 @@ from torch import nn
 
 
 def mask(x: torch.Tensor):
-    x[x > 3].zero_()  # fact: LostWrite base=x op=zero_ copied_by=index | evidence=3
+    x[x > 3].zero_()  # fact: LostWrite base=x op=zero_ copied_by=index | evidence=3 repeatable
     return x
 
 
@@ -33,12 +33,12 @@ def tensor_index(x: torch.Tensor):
 
 
 def double_index(x: torch.Tensor):
-    x[x[:, 0] > 3][:, 1] = 0  # fact: LostWrite base=x op=[...] = copied_by=index
+    x[x[:, 0] > 3][:, 1] = 0  # fact: LostWrite base=x op=[...] = copied_by=index | joined
     return x
 
 
 def init_of_a_part(x: torch.Tensor):
-    nn.init.zeros_(x[[0, 1]])  # fact: LostWrite base=x op=zeros_ copied_by=index
+    nn.init.zeros_(x[[0, 1]])  # fact: LostWrite base=x op=zeros_ copied_by=index | copy -joined
     return x
 
 
@@ -124,7 +124,7 @@ def zero_dim_index(x: torch.Tensor):
 
 
 def clamp(x: torch.Tensor):
-    x.clamp(0, 1)  # fact: DroppedResult receiver=x op=clamp | twin evidence=3 -moves
+    x.clamp(0, 1)  # fact: DroppedResult receiver=x op=clamp | twin evidence=3 -moves slot=name
     return x
 
 
@@ -156,7 +156,7 @@ def detach_of_anything(x):
 def dropped_of_a_gradient(x: torch.Tensor):
     x.requires_grad_()
     x.sum().backward()
-    x.grad.clamp(0, 1)  # fact: DroppedResult receiver=x.grad op=clamp
+    x.grad.clamp(0, 1)  # fact: DroppedResult receiver=x.grad op=clamp | slot=part
     return x
 
 
@@ -516,7 +516,7 @@ def clone_named(x: torch.Tensor):
 
 def asserted(x: torch.Tensor):
     y = x[1:]
-    assert x.data_ptr() != y.data_ptr()  # fact: PointerTest left=x right=y | asserted
+    assert x.data_ptr() != y.data_ptr()  # fact: PointerTest left=x right=y | asserted addresses
     return y
 
 

@@ -30,7 +30,7 @@ def _adam(model: nn.Linear):
 
 
 def second_name(model: nn.Linear):
-    target = model  # fact: ModuleAlias name=target module=model how=assignment
+    target = model  # fact: ModuleAlias name=target module=model how=assignment | taken keeps
     _step(model)
     return target
 
@@ -90,7 +90,7 @@ class _Twins:
 
 def parameters_compared(model: nn.Linear):
     kept = [parameter.data for parameter in model.parameters()]
-    # fact: StaleSnapshot reader=kept module=model | call=parameters compared copies=data
+    # fact: StaleSnapshot reader=kept module=model | call=parameters compared copies=data takes=value
     _step(model)
     return [(new - old).sum() for new, old in zip(model.parameters(), kept)]
 
@@ -144,7 +144,7 @@ def gradient_zeroed(x: torch.Tensor):
 def gradient_clipped(x: torch.Tensor):
     weight = _leaf()
     (weight * 20).sum().backward()
-    raw = weight.grad  # fact: StaleGradient reader=raw gradient=weight.grad kind=clipped | kept
+    raw = weight.grad  # fact: StaleGradient reader=raw gradient=weight.grad kind=clipped | kept taken -perhaps
     nn.utils.clip_grad_norm_([weight], 1.0)  # moves: raw
     return raw
 
@@ -162,7 +162,7 @@ def gradient_written_before_a_step(x: torch.Tensor):
     optimizer = torch.optim.SGD([weight], lr=0.1)
     (weight * 2).sum().backward()
     grad = weight.grad
-    grad *= axis  # fact: GradientWrite writer=grad gradient=weight.grad op=*= by=step
+    grad *= axis  # fact: GradientWrite writer=grad gradient=weight.grad op=*= by=step | taken statement
     share = (grad * axis).sum()
     optimizer.step()
     return share
@@ -182,7 +182,7 @@ def results_of_one_call(x: torch.Tensor):
     left, right = _leaf(), _leaf()
     for_left, for_right = torch.autograd.grad(left + right, [left, right], grad_outputs=torch.ones(3))
     for_left.mul_(2)  # moves: for_right
-    # fact: GradientWrite writer=for_left gradient=for_right op=mul_ by=sibling | certain
+    # fact: GradientWrite writer=for_left gradient=for_right op=mul_ by=sibling | certain -taken statement
     return for_right
 
 

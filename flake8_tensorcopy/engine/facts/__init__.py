@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.facts.autograd import (
     MarkedNonLeaf,
     SavedWrite,
 )
-from flake8_tensorcopy.engine.facts.base import Fact
+from flake8_tensorcopy.engine.facts.base import Copy, Fact
 from flake8_tensorcopy.engine.facts.constructors import RepeatedReference, WrappedTensor
 from flake8_tensorcopy.engine.facts.costs import (
     CloneDetach,
@@ -92,6 +92,7 @@ __all__ = [
     "ClashingExpand",
     "CloneDetach",
     "CopiedGraph",
+    "Copy",
     "CreatedThenMoved",
     "DatasetMove",
     "DeadRebinding",

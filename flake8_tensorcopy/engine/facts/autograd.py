@@ -24,6 +24,7 @@ class LeafWrite(Fact):
     parameter: bool
     certain: bool  # the written name has no alternative, and the module is known to train
     inner: ast.AST | None = None
+    statement: ast.stmt | None = None  # the statement of the write, if nothing in it needs a graph
 
     @property
     def verb(self) -> str:
@@ -47,6 +48,8 @@ class SavedWrite(Fact):
     bypassed: bool  # written through `.data`: no error, a wrong gradient
     leaf: bool
     inner: ast.AST | None = None
+    statement: ast.stmt | None = None  # the write, where a value of its own could take its place: one name has this one
+    kept: tuple[ast.expr, ...] = ()  # what is kept, where it is made or given: of clones, nothing else would be written
 
     @property
     def verb(self) -> str:
@@ -106,6 +109,7 @@ class MarkedNonLeaf(Fact):
     made: ast.AST | None
     read: ast.AST | None  # where its `.grad` is read
     supposed: tuple[str, ...] = ()  # the arguments, of which one has to require grad
+    detached: ast.expr | None = None  # what would have to be detached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -116,6 +120,8 @@ class GradToArray(Fact):
     call: str  # `.numpy()`, `np.asarray`
     made: ast.AST | None
     device: bool
+    given: ast.expr | None = None  # the tensor, where the call begins to convert it
+    moves: bool = False  # it is on a device, whether it requires grad or not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

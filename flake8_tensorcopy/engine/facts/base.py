@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
@@ -42,6 +42,15 @@ def when_of(op: str) -> str:
     if op == "Identity":
         return "always"
     return "same dtype"
+
+
+class Copy(NamedTuple):
+    """A place where a copy would part two names: one expression, or the arms of a conditional one."""
+
+    nodes: tuple[ast.expr, ...]
+    array: bool  # what is copied is a NumPy array
+    op: str  # the operation that the expression is, `=` for a plain binding
+    maybe: bool  # it copies or not, by device, dtype, layout or mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

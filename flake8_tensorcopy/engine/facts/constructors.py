@@ -21,7 +21,8 @@ class RepeatedReference(Fact):
     name: str  # the same as text
     holds: str  # layer parameter tensor
     how: str  # multiplied comprehension fromkeys
-    inline: bool  # the item is made in the expression itself
+    anew: bool  # evaluated again, the item is another object that shares nothing with the first
+    constant: bool  # and a tensor with the same values
     written: ast.AST | None  # the write in place to one slot, of a tensor
     op: str
 
@@ -42,6 +43,7 @@ class WrappedTensor(Fact):
     other: ast.AST
     shown: str  # the name or attribute that it lives on under
     owner: str
+    given: ast.expr | None = None  # the tensor, as the constructor is given it
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         meaning = {

@@ -17,6 +17,7 @@ class GraphRetained(Fact):
     how: str  # sum average list meter buffer
     backward: ast.AST | None  # where the value was backpropagated
     certain: bool
+    given: tuple[ast.expr, ...] = ()  # what would have to be detached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,6 +39,7 @@ class GraphCut(Fact):
     op: str
     joined: ast.AST | None  # where the loss is backpropagated or returned
     forced: bool  # `requires_grad_(True)` on a value that has no graph
+    made_of: str = ""  # tensor; tensors: all that a list holds are
 
     @property
     def returned(self) -> bool:

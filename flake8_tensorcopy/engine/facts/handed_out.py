@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine.facts.base import Fact, verb_of
+from flake8_tensorcopy.engine.facts.base import Copy, Fact, verb_of
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.model import Step
@@ -74,6 +74,7 @@ class HandedOut(Fact):
     # took it for the value as it was
     reason: str
     evidence: int
+    copies: tuple[Copy, ...] = ()  # what is handed out
 
     @property
     def verb(self) -> str:

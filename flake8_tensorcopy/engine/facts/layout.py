@@ -21,6 +21,7 @@ class ExpandedParameter(Fact):
     op: str  # what expanded it
     expanded: ast.AST
     rows: bool  # one Parameter for each row: all over the same memory
+    cloned: ast.AST | None = None  # the expression that a `.clone()` can follow: its value is one tensor
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         return (
@@ -38,6 +39,10 @@ class ClashingExpand(Fact):
     reduced: ast.AST | None  # the reduction that dropped an axis before the last one
     own: str  # the sizes that clash, where they are numbers
     wanted: str
+    given: ast.expr | None = None  # what is expanded
+    keeps: bool = False  # `keepdim=True` of the reduction reaches nothing but the call
+    dropped: int | None = None  # the axis that the reduction dropped, where it is one number
+    repeats: tuple[int, ...] = ()  # how often each axis would be repeated, where all sizes are numbers
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         if self.reduced is None:
@@ -91,6 +96,7 @@ class NegativeStrides(Fact):
     flip: str  # `[::-1]`, `np.flip`
     flipped: ast.AST
     array_proven: bool  # no list, which may be given backwards
+    copied: ast.AST  # what a `.copy()` can follow: what turned it, or what the call was given
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         return (

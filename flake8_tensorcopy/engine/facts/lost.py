@@ -18,6 +18,12 @@ class LostWrite(Fact):
     index: ast.AST | None
     evidence: int
     probing: bool  # inside a test for an exception
+    statement: ast.stmt | None = None
+    copy: ast.AST | None = None  # the expression that copied, where what it copied is seen elsewhere
+    written: ast.AST | None = None  # that expression, or an index of it, where the statement writes to it directly
+    joined: bool = False  # `written` is an index of the copy, and one index of both says the same
+    number: bool = False  # its one argument is a number
+    repeatable: bool = False  # `copy` gives the same when it is evaluated again
 
     @property
     def verb(self) -> str:
@@ -36,6 +42,23 @@ class DroppedResult(Fact):
     evidence: int
     receiver_evidence: int  # without what the call itself proves
     probing: bool
+    statement: ast.stmt | None = None
+    target: ast.expr | None = None  # what it was called on
+    method: bool = False  # as a method
+    slot: str = ""  # what an assignment to `target` binds: name attribute item; global, part (`.grad`) if it cannot
+    read: bool = False  # the name is read afterwards
+    leaf: bool = False  # a leaf or a Parameter, which a new tensor would not be
+    recorded: bool = False  # a leaf, of which autograd would record a write
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How an assignment to a name, attribute or item could write to the tensor that was bound before."""
+
+    form: str  # augmented: `x -= ..`; method: `x.mul_(..)`; copy: `x.copy_(..)`; empty: none of these, surely
+    recorded: bool  # by autograd: not under `no_grad`
+    clears: bool  # somewhere around, gradients are set to None or to zero
+    argument: bool  # the name is an argument: the tensor is the caller's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,6 +75,8 @@ class DeadRebinding(Fact):
     computed: bool  # arithmetic or an op that makes a new tensor
     evidence: int
     op: str
+    plain: bool = False  # surely not on the graph, and no leaf
+    change: Change | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,3 +88,5 @@ class LeafRebound(Fact):
     # marked: `requires_grad = True` is assigned to it
     expected: ast.AST | None
     evidence: int
+    statement: ast.stmt | None = None
+    change: Change | None = None

@@ -16,6 +16,11 @@ class MovedParameter(Fact):
     op: str
     stored: ast.AST
     always: bool  # whatever the device and dtype
+    whole: ast.expr | None = None  # the expression that the Parameter would have to be made of
+    alone: bool = False  # which nothing else on a graph has a part in
+    direct: ast.Call | None = None  # the clone or move that a new tensor has no need of
+    factory: ast.Call | None = None  # what makes that tensor, if it can be told the device
+    random: bool = False  # a device would draw other numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,6 +32,9 @@ class MovedLeaf(Fact):
     used: ast.AST
     use: str  # grad, optimizer
     always: bool  # whatever the device and dtype
+    marked: ast.AST | None = None  # the call that makes it require grad
+    whole: ast.expr | None = None  # the expression that would have to require grad instead
+    direct: ast.Call | None = None  # a clone that would have no use then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,6 +56,7 @@ class UnregisteredItems(Fact):
     container: str  # list, tuple, dict
     item: str  # the class of what is in it
     parameter: bool
+    built: ast.expr | None = None  # the container, if one of torch's could take its place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,6 +75,9 @@ class CopiedGraph(Fact):
     copied: ast.AST
     direct: bool  # the copied value is that very tensor: `site` is the copy
     owner: str  # what is copied
+    kept: ast.expr | None = None  # what could be detached, or be detached in another name
+    reads: tuple[ast.expr, ...] | None = None  # what reads it from where it is kept; None where that is not known
+    name_free: bool = False  # a local name of the attribute could take their place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

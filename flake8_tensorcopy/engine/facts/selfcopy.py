@@ -24,6 +24,7 @@ class SelfCopy(Fact):
     refused: bool  # torch is sure to see the overlap, and raises
     in_order: bool  # right wherever elements are written one after the other, as they are on the CPU
     operand: ast.AST
+    others: tuple[ast.AST, ...] = ()  # further operands in the same memory
     evidence: int
 
     def steps(self, region: Region) -> tuple[Step, ...]:

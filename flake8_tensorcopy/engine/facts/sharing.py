@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine.facts.base import Fact, cause_of, verb_of, when_of
+from flake8_tensorcopy.engine.facts.base import Copy, Fact, cause_of, verb_of, when_of
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.model import Step
@@ -48,6 +48,8 @@ class StaleRead(Fact):
     activation: bool  # the write is an activation working in place
     maybe_op: str  # of the ops between the two, the one that may or may not copy
     handed: bool = False  # the reader is what a method returned, and the method is where the copy is missing
+    copies: tuple[Copy, ...] = ()  # where one would part the two, the best place first
+    chained: ast.Assign | None = None  # `a = b = x`, which bound both names to one tensor
 
     @property
     def verb(self) -> str:
@@ -105,6 +107,7 @@ class SharedWrite(Fact):
     array: bool  # what is shared is a NumPy array
     maybe_op: str
     inner: ast.AST | None
+    copies: tuple[Copy, ...] = ()  # where one would give the writer memory of its own, the best place first
 
     @property
     def verb(self) -> str:
@@ -135,6 +138,7 @@ class JoinedWrite(Fact):
     bound: ast.AST | None
     evidence: int
     owner: str
+    copies: tuple[Copy, ...] = ()  # where one would give the writer a storage of its own
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         path = [] if self.bound is None else [region.step(self.bound, f"`{self.writer}` is `{self.kept}` here")]
@@ -150,6 +154,8 @@ class AccumulatedItem(Fact):
     op: str
     bound: ast.AST | None
     evidence: int
+    inside: bool = False  # the element is a container, and what it holds is written
+    copies: tuple[Copy, ...] = ()  # where one would give the writer a storage of its own
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         path = [] if self.bound is None else [region.step(self.bound, f"an element of `{self.collection}`")]
@@ -165,6 +171,7 @@ class ReboundData(Fact):
     parameter: bool  # both are parameters
     looped: bool  # both are variables of a loop
     evidence: int
+    copies: tuple[Copy, ...] = ()  # what is assigned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -175,6 +182,7 @@ class PointerTest(Fact):
     right: str
     asserted: bool
     guards_copy: bool  # the test only avoids a copy or picks a fast path
+    addresses: tuple[ast.AST, ...] = ()  # the two calls of `data_ptr`, where nothing but the test reads what they give
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -190,6 +198,9 @@ class OverlappingWrite(Fact):
     maybe: bool  # a later op copies it, or not
     evidence: int
     inner: ast.AST | None = None
+    cloned: ast.AST | None = None  # the expression that a `.clone()` can follow: its value is one tensor
+    unpacked: ast.Assign | None = None  # or the statement that gives `bound` one of several
+    bound: str = ""
 
     @property
     def verb(self) -> str:

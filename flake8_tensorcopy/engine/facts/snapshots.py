@@ -29,6 +29,8 @@ class StaleSnapshot(Fact):
     method: str = ""  # another method of the class, which loads it back (or reads it)
     compared: bool = False  # it meets what the module holds now in one statement
     kept: bool = False  # its name says that it keeps values
+    taken: ast.AST  # the expression that makes no copy, and should
+    takes: str  # call: of `state_dict()`, `list(parameters())`; shallow: of what copies a dict or list; value: a tensor
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         if self.method:
@@ -52,6 +54,8 @@ class ModuleAlias(Fact):
     trained: ast.AST
     training: str
     read: ast.AST | None
+    taken: ast.AST | None = None  # the expression that should be a copy: of the module, or the call of `copy.copy`
+    keeps: bool = True  # the site binds `name`, and not the name of what is trained
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         read = () if self.read is None else (region.step(self.read, f"`{self.name}` is used"),)

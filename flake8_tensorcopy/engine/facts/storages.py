@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine.facts.base import Fact, cause_of, verb_of
+from flake8_tensorcopy.engine.facts.base import Copy, Fact, cause_of, verb_of
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.model import Step
@@ -21,6 +21,8 @@ class KeptStorage(Fact):
     base: str
     into: str  # save, or the list that it is appended to
     evidence: int
+    copies: tuple[Copy, ...] = ()  # the view
+    here: bool = False  # it stands in the call itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,6 +54,7 @@ class ReadOnlyWrite(Fact):
     made: str  # frombuffer broadcast_to sliding_window_view load memmap
     source: ast.AST | None  # the call that made the array
     inner: ast.AST | None
+    copies: tuple[Copy, ...] = ()  # where one would make it an array, or tensor, that can be written
 
     @property
     def verb(self) -> str:

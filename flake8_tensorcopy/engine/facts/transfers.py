@@ -15,6 +15,7 @@ class UnwaitedRead(Fact):
     source: str
     name: str
     copy: ast.AST
+    started: ast.AST  # the copy itself, where `copy` calls a function that starts it
     how: str
     into: bool  # by `copy_` into pinned memory
 
@@ -54,6 +55,8 @@ class RoundTrip(Fact):
 
     source: str
     fetched: ast.AST
+    arrays: tuple[ast.AST, ...]  # the calls that made arrays on the way
+    made: tuple[ast.AST, ...]  # those of torch that made tensors of them
     device: str
 
 
@@ -82,6 +85,7 @@ class WidenedMove(Fact):
 
     receiver: str
     cast: ast.AST
+    between: str  # nothing, numbers (arithmetic with them), name (of the wide tensor); other where that cannot be told
     narrow: str
     wide: str
     factor: int

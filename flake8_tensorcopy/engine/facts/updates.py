@@ -25,6 +25,8 @@ class StaleGradient(Fact):
     read: ast.AST
     kept: bool  # the name says that it keeps a value
     compared: bool  # it meets the gradient of now in one statement
+    taken: ast.expr | None  # the expression of the gradient that is kept
+    perhaps: bool  # for all that is known it may be None
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         if self.read is self.changed:
@@ -47,6 +49,8 @@ class GradientWrite(Fact):
     needed: ast.AST  # the step, the return, the read of the other result
     by: str  # step, return, sibling
     certain: bool  # the other result surely has the same storage
+    taken: ast.expr | None  # the expression of the gradient, which is none of nothing, that the name is bound to
+    statement: ast.stmt | None  # the one that writes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,6 +62,7 @@ class Exhausted(Fact):
     bound: ast.AST | None
     first: ast.AST
     again: bool  # the same place, in a further pass of a loop or call of the method
+    supply: ast.AST | None = None  # the expression that makes it, where a list in its place would do
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         bound = () if self.bound is None else (region.step(self.bound, f"`{self.name}` can be gone through once"),)
@@ -74,3 +79,7 @@ class LostUpdate(Fact):
     op: str
     made: str  # what makes the positions: randint, argmax, a list, labels
     source: ast.AST | None
+    place: ast.Subscript  # `x[idx]`
+    added: ast.expr
+    value: str  # what is added, where proven: tensor, number
+    by_tensors: bool  # the index is a tensor, or several

@@ -116,7 +116,8 @@ class Operation:
         for place, output in enumerate(outputs):
             storage = storage_of(output)
             known = any(storage is other for other in before)
-            if not known and self.name != "set_" and place not in HOST_RESULTS.get(self.name, ()):
+            shape_only = output.is_meta  # `x.to("meta")` of the device's tensors leaves it
+            if not (known or shape_only) and self.name != "set_" and place not in HOST_RESULTS.get(self.name, ()):
                 self.machine.claim(output, self.name)
                 fresh.append(output)
         return fresh
