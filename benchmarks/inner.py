@@ -23,10 +23,10 @@ def function(what: str) -> Callable[[str, ast.Module, list[str]], object]:
 
         return lambda text, tree, lines: libcst.parse_module(text)
     from flake8_tensorcopy.config import Options
-    from flake8_tensorcopy.lint import lint
+    from flake8_tensorcopy.plugin import Plugin
 
-    options = Options(preview=what == "preview")
-    return lambda text, tree, lines: lint(tree, lines, options)
+    Plugin.options = Options(preview=what == "preview")
+    return lambda text, tree, lines: list(Plugin(tree, lines, "some.py").run())
 
 
 def main(what: str, names: str) -> None:

@@ -69,7 +69,7 @@ class Plugin:
         from flake8_tensorcopy.lint import describe, lint, not_analysed
 
         try:
-            findings = lint(self.tree, self.lines, self.options)
+            findings = lint(self.tree, self.lines, self.options, fixes=False)
         except Exception as error:
             if os.environ.get(DEBUG):
                 error.add_note(f"while linting {self.filename}")

@@ -486,7 +486,7 @@ def test_preview_from_a_configuration_file(flake8: Run, tmp_path: Path) -> None:
 
 
 def fail(error: BaseException) -> Callable[..., Any]:
-    def lint(*_: object) -> list[Finding]:
+    def lint(*_: object, **__: object) -> list[Finding]:
         raise error
 
     return lint

@@ -336,7 +336,10 @@ def _changed(before: State | None, after: State) -> bool:
 
 def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     value = evaluate(run, node.iter)
-    run.leaves_early = leaves_early(node)
+    looks = run.loop_looks.get(node)
+    if looks is None:  # an inner loop is met many times
+        looks = run.loop_looks[node] = (leaves_early(node), _may_leave_or_grow(node))
+    run.leaves_early = looks[0]
     run.use_iterated(value, node.iter)
     run.leaves_early = False
     finish(
@@ -344,7 +347,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     )
 
     run.iterating.append(node.iter)
-    known = exact_items(run, value) if not run.loop and not _may_leave_or_grow(node) else None
+    known = exact_items(run, value) if not run.loop and not looks[1] else None
     if known is not None and not 1 <= len(known) <= MAX_COUNTED:
         known = None
 

@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref,
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
     from flake8_tensorcopy.engine.graph import Mention
-    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.run import Handed, Run
     from flake8_tensorcopy.engine.unwrapped import Step
 
 MAX_CALL_DEPTH = 5
@@ -43,6 +43,7 @@ class Module:
         self.depth = 0
         self.train_calls = train_calls
         self.given: dict[tuple[Class, str], list[str]] = {}  # attributes that constructors set to what calls give them
+        self.stored: dict[Class, dict[tuple[str, ...], list[tuple[Run, Handed]]]] = {}  # what methods put on the object
         self.asked: dict[ast.AST, tuple[Class, tuple[str, ...]]] = {}  # what of an object a fact is about
         self.proven: set[ast.AST] = set()  # writes of functions that some call of this file gives a tensor
         self.mentions: dict[str, list[Mention]] | None = None  # made when it is first asked for

@@ -199,6 +199,7 @@ class Run:
         self.about: dict[tuple[object, ...], tuple[Obj, ast.AST | None]] = {}  # whose evidence to ask at the end
         self.each: dict[tuple[Obj, str], Value] = {}
         self.iterating: list[ast.AST] = []  # what the loops under way iterate over
+        self.loop_looks: dict[ast.AST, tuple[bool, bool]] = {}  # of loops met: see `flow._for`
         self.any_items: dict[Obj, Obj] = {}
         self.siblings: dict[str, frozenset[str]] = {}
         self.rebindings: list[tuple[Place, DeadRebinding, Ref]] = []
@@ -614,13 +615,18 @@ class Run:
         """Keep a fact; of several about one binding and write, the one with the strongest read."""
         mark: tuple[object, ...] = (type(fact), fact.site)
         if isinstance(fact, StaleRead):
-            mark = (*mark, fact.reader, fact.bound)
+            mark = (*mark, fact.reader, fact.bound)  # as `knows_stale` has it
         known = self.facts.get(mark)
         if known is None or strength > self.strengths.get(mark, ()):
             self.facts[mark] = fact
             self.strengths[mark] = strength
             if between is not None:
                 self.between[mark] = between
+
+    def knows_stale(self, site: ast.AST, reader: Place, strength: tuple[object, ...]) -> bool:
+        """Whether a stale read of this binding after this write is known that is at least as strong."""
+        mark = (StaleRead, site, reader.name, reader.node)
+        return mark in self.facts and not strength > self.strengths.get(mark, ())
 
 
 def last_state(run: Run) -> State | None:

@@ -124,8 +124,8 @@ class Function:
     @property
     def static(self) -> bool:
         """A static method: called without the object."""
-        decorators = [] if isinstance(self.node, ast.Module) else self.node.decorator_list
-        return any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in decorators)
+        decorators = () if isinstance(self.node, ast.Module) else self.node.decorator_list
+        return bool(decorators) and any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in decorators)
 
 
 @dataclass(slots=True, eq=False)
