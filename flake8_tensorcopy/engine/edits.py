@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine import importing
 from flake8_tensorcopy.engine.blocks import Blocks
 from flake8_tensorcopy.engine.call_edits import PRIMARY, Calls, between, given, has_comment, outer
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
+from flake8_tensorcopy.engine.nodes import children, walk
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.facts import Copy
@@ -47,6 +48,7 @@ class Editor:
         self._region = region
         self._blocks = Blocks(region)
         self._calls = Calls(region)
+        self._parents: dict[ast.AST, ast.AST] = {}  # what each node of the file stands in, once asked for
 
     def fix(self, title: str, *parts: Edits | None, safe: bool) -> Fix | None:
         """The repair that makes all of these changes; None if one of them cannot be made, or if two overlap."""
@@ -210,22 +212,9 @@ class Editor:
 
     def _outside(self, node: ast.AST) -> ast.AST | None:
         """What an expression is an immediate part of."""
-        place = (self._region.line(node), getattr(node, "col_offset", 0))
-        pending: list[ast.AST] = [self._region.tree]
-        while pending:
-            outer = pending.pop()
-            for inner in ast.iter_child_nodes(outer):
-                if inner is node:
-                    return outer
-                start = (getattr(inner, "lineno", 0), getattr(inner, "col_offset", 0))
-                end = (
-                    getattr(inner, "end_lineno", None) or place[0],
-                    getattr(inner, "end_col_offset", None) or place[1],
-                )
-                # Decorators stand before what they decorate.
-                if (start <= place <= end) or getattr(inner, "decorator_list", None):
-                    pending.append(inner)
-        return None
+        if not self._parents:
+            self._parents = {inner: outer for outer in walk(self._region.tree) for inner in children(outer)}
+        return self._parents.get(node)
 
     def rename(self, site: Maybe, name: str) -> Edits | None:
         """Another name for the method of a call, or for the attribute: `x.view(..)` becomes `x.reshape(..)`."""

@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.nodes import children, walk
@@ -331,11 +332,12 @@ def behind(run: Run, one: Sink) -> set[Obj]:
 
 def looks_at_mode(arms: frozenset[Arm]) -> bool:
     """Whether the path passed a test of the mode, or of what requires grad."""
-    for arm in arms:
-        text = str(arm.test[0]) if isinstance(arm.test, tuple) else ""
-        if _LOOKS.search(text) and not (text == "self.training" and arm.taken):
-            return True
-    return False
+    return any(_tells_mode(arm.text) and not (arm.text == "self.training" and arm.taken) for arm in arms)
+
+
+@lru_cache(maxsize=4096)
+def _tells_mode(text: str) -> bool:
+    return bool(_LOOKS.search(text))
 
 
 def meets(one: frozenset[Arm], other: frozenset[Arm]) -> bool:

@@ -44,6 +44,7 @@ class Module:
         self.train_calls = train_calls
         self.given: dict[tuple[Class, str], list[str]] = {}  # attributes that constructors set to what calls give them
         self.stored: dict[Class, dict[tuple[str, ...], list[tuple[Run, Handed]]]] = {}  # what methods put on the object
+        self.none_attributes: dict[Class, frozenset[object]] = {}  # attributes that a class makes None at times
         self.asked: dict[ast.AST, tuple[Class, tuple[str, ...]]] = {}  # what of an object a fact is about
         self.proven: set[ast.AST] = set()  # writes of functions that some call of this file gives a tensor
         self.mentions: dict[str, list[Mention]] | None = None  # made when it is first asked for

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 # How one reference was derived from another, from the surest to the least sure.
@@ -40,13 +41,14 @@ class Arm:
     One object for each test of a file and each way (`Module.arms`): sets of arms are what an analysis compares most.
     """
 
-    __slots__ = ("other", "taken", "test")
+    __slots__ = ("other", "taken", "test", "text")
 
     other: Arm
 
     def __init__(self, test: object, taken: bool) -> None:
         self.test = test
         self.taken = taken
+        self.text = str(test[0]) if isinstance(test, tuple) else ""
 
 
 def both_arms(test: object) -> tuple[Arm, Arm]:
@@ -372,10 +374,10 @@ def exclusive(one: frozenset[Arm], other: frozenset[Arm]) -> bool:
         return False
     if len(one) > len(other):
         one, other = other, one
-    for arm in one:
-        if arm.other in other:
-            return True
-    return False
+    return not other.isdisjoint(map(_OTHER, one))
+
+
+_OTHER = attrgetter("other")
 
 
 def common_prefix(one: Chain, other: Chain) -> int:
