@@ -381,8 +381,6 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 stack.append((node.value, level + 1))
                 continue
             case ast.Call():
-                if cls is not None:
-                    _restore(cls, owner, node)
                 called = ""
                 if isinstance(node.func, ast.Attribute):
                     called = node.func.attr
@@ -392,6 +390,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     owner.calls.add(called)
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
+                if cls is not None and called == "load_state_dict":
+                    _restore(cls, owner, node)
                 features |= _calls_feature(node, called)
                 wrapped += called == "Parameter"
                 features |= OPTIMIZER if called in _OPTIMIZERS else PLACED if called == "setattr" else 0
@@ -406,7 +406,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         features |= INPLACE_MODULE if called[:1].isupper() else WRITE
                         if isinstance(keyword.value, (ast.Subscript, ast.Call)):
                             features |= LOST
-                if any(isinstance(item, ast.Constant) and item.value is True for item in node.args):
+                if node.args and any(isinstance(item, ast.Constant) and item.value is True for item in node.args):
                     if called[:1].isupper():
                         features |= INPLACE_MODULE  # `nn.ReLU(True)`
                     elif (op := ops.function("torch.nn.functional." + called)) is not None and op.inplace_flag:
@@ -780,17 +780,18 @@ def grows(node: ast.Assign) -> ast.Call | None:
 
 def _calls_feature(node: ast.Call, called: str) -> int:
     """What a call may do to storages, by its name and the looks of its arguments."""
-    if called in _STORAGE_CALLS or any(keyword.arg == "mmap_mode" for keyword in node.keywords):
+    named = {keyword.arg for keyword in node.keywords} if node.keywords else ()
+    if called in _STORAGE_CALLS or "mmap_mode" in named:
         return STORAGE
     if called == "append":
         return KEEPS_PART if any(isinstance(item, ast.Subscript) for one in node.args for item in walk(one)) else 0
-    if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
+    if called in _WRAPS or (called == "load_state_dict" and "assign" in named):
         return WRAP
     if called == "deepcopy":
         return DEEPCOPY
     if called == "fromkeys":
         return REPEAT
-    if any(keyword.arg == "out" for keyword in node.keywords):
+    if "out" in named:
         return SELF_COPY
     if called[-1:] == "_" and isinstance(node.func, ast.Attribute) and _names_again(node.func.value, node.args):
         return SELF_COPY
