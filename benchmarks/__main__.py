@@ -146,6 +146,7 @@ class Bench:
 
 def main() -> None:
     options = arguments()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, Path(folder))
         for name, programs in bench.programs.items():

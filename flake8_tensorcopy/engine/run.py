@@ -245,6 +245,7 @@ class Run:
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
         self.asks: list[Ask] = []  # facts that wait for what the callers pass
         self.mixed_lists: set[str] | None = None  # names of lists that numbers are appended to, once asked for
+        self.binds: set[str] | None = None  # the names that statements of the function bind, once asked for
         self._parents: dict[ast.AST, ast.AST] = {}
         self._mentions: dict[str, list[ast.Name]] = {}
         self._entry: dict[tuple[Obj, str, int], Value] = {}
