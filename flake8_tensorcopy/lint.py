@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options
@@ -23,6 +25,29 @@ def lint(
     """
     if not any("torch" in line for line in lines):
         return []
+    with _no_collection():
+        return _lint(tree, lines, options, cells, repairs)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The cyclic garbage of one file waits until the file is done.
+
+    An analysis makes many objects and keeps most of them to its end: each collection on the way would go through all
+    of them, and the tree, for next to nothing, which takes a fifth of the time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _lint(
+    tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells | None, repairs: bool
+) -> list[Finding]:
     rules = [rule for rule in registry.rules().values() if options.preview or not rule.preview]
     kinds = frozenset(kind for rule in rules for kind in rule.kinds)
     analysis = analyse(tree, kinds, options.train_calls, cells or percent_cells(tree, lines))

@@ -13,7 +13,6 @@ from flake8.options.manager import OptionManager
 
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import DEBUG, Options, names
-from flake8_tensorcopy.lint import describe, lint, not_analysed
 
 
 class Plugin:
@@ -48,7 +47,7 @@ class Plugin:
             comma_separated_list=True,
             help="Functions and methods that train the module they are called on or given, e.g. fit_one_epoch.",
         )
-        manager.extend_default_ignore(_preview_codes())
+        manager.extend_default_ignore(registry.preview_codes())
 
     @classmethod
     def parse_options(cls, options: argparse.Namespace) -> None:
@@ -59,11 +58,16 @@ class Plugin:
             raise ExecutionError(str(error)) from error
         cls.options = Options(preview=bool(options.tensorcopy_preview), train_calls=train_calls)
         if cls.options.preview:
-            hidden = set(_preview_codes())
+            hidden = set(registry.preview_codes())
             options.extended_default_ignore = [c for c in options.extended_default_ignore if c not in hidden]
 
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """The findings as flake8 takes them: line from 1, column from 0 in code points, text, checker."""
+        if not any("torch" in line for line in self.lines):
+            return
+        # Importing the engine and the rules costs more than linting most files: only where there may be something.
+        from flake8_tensorcopy.lint import describe, lint, not_analysed
+
         try:
             findings = lint(self.tree, self.lines, self.options, repairs=False)
         except Exception as error:
@@ -73,8 +77,3 @@ class Plugin:
             findings = [not_analysed(describe(error))]
         for finding in findings:
             yield finding.span.line, finding.span.column, f"{finding.code} {finding.message}", Plugin
-
-
-def _preview_codes() -> list[str]:
-    """The codes of the rules that are off by default as a whole."""
-    return [rule.code for rule in registry.rules().values() if rule.preview]

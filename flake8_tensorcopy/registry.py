@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine.model import Rule
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.model import Rule
 
 HERE = Path(__file__).parent
 
@@ -20,6 +23,8 @@ def shipped(name: str) -> Path:
 
 
 def _load(path: Path) -> Rule:
+    from flake8_tensorcopy.engine.model import Rule
+
     name = f"{__package__}._rules.{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -61,3 +66,16 @@ def rules() -> dict[str, Rule]:
     if len(by_code) < len(found):
         raise ImportError(f"{folder}: a code is used by two rules")
     return by_code
+
+
+_PREVIEW = re.compile(r"^RULE = Rule\(.*\bpreview=True\b", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def preview_codes() -> list[str]:
+    """The codes of the rules that are off by default as a whole, in their order, read off without loading the rules.
+
+    flake8 asks for them at every start, also for code without torch: loading rules and engine costs more than reading.
+    """
+    files = sorted(shipped("rules").glob("tsc*.py"))
+    return [path.stem[:6].upper() for path in files if _PREVIEW.search(path.read_text(encoding="utf-8"))]

@@ -14,9 +14,11 @@ import pytest
 from flake8_tensorcopy import lint as lint_module
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options
-from flake8_tensorcopy.engine import analyse, flow
+from flake8_tensorcopy.engine import analyse, flow, generators
+from flake8_tensorcopy.engine.edits import Editor
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.region import Region
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.lint import lint
 from flake8_tensorcopy.plugin import Plugin
 from tests.conftest import ROOT
@@ -334,3 +336,56 @@ def test_libcst_is_imported_only_for_a_decision() -> None:
         [sys.executable, "-c", IMPORTED, *texts], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.splitlines() == ["1 []", "0 []", "1 ['libcst']"]
+
+
+# Repairs are not made.
+
+
+def test_flake8_has_no_repairs_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The findings are the same without them, and no module of the edits is asked."""
+    paths = sorted((ROOT / "fixtures").glob("TSC*/*.py"))[::5]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    with_fixes = [lint(ast.parse(text), text.splitlines(keepends=True), Options(preview=True)) for text in texts]
+    assert any(finding.fix is not None for found in with_fixes for finding in found)
+
+    def refuse(self: object, *_: object) -> None:
+        raise AssertionError("an editor was made")
+
+    monkeypatch.setattr(Editor, "__init__", refuse)
+    for text, expected in zip(texts, with_fixes, strict=True):
+        plugin = Plugin(ast.parse(text), text.splitlines(keepends=True), "some.py")
+        monkeypatch.setattr(Plugin, "options", Options(preview=True))
+        found = [(line, column, message) for line, column, message, _ in plugin.run()]
+        assert found == [(one.span.line, one.span.column, f"{one.code} {one.message}") for one in expected]
+
+
+# Loops, tests and stale reads are looked at once.
+
+
+def test_a_loop_inside_loops_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: Counter[ast.AST] = Counter()
+    leaves_early = generators.leaves_early
+
+    def counted(node: Any) -> bool:
+        looked[node] += 1
+        return leaves_early(node)
+
+    monkeypatch.setattr(flow, "leaves_early", counted)
+    heads = [f"{'    ' * depth}for i{depth} in range(n):\n" for depth in range(1, 8)]
+    text = functions("def f(x, n):\n    y = x\n" + "".join(heads) + "    " * 8 + "x.add_(1)\n    return y\n")
+    assert len(analyse(ast.parse(text), frozenset({"StaleRead"})).regions) == 1
+    assert len(looked) == 7 and set(looked.values()) == {1}
+
+
+def test_a_read_that_is_no_stronger_makes_no_second_fact(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    fact = Run.fact
+
+    def counted(self: Run, one: Fact, *rest: Any, **named: Any) -> None:
+        made.append(type(one).__name__)
+        fact(self, one, *rest, **named)
+
+    monkeypatch.setattr(Run, "fact", counted)
+    text = functions("def f(x, p):\n    y = x\n    x.add_(1)\n" + "    p(y)\n" * 50)
+    analyse(ast.parse(text), frozenset({"StaleRead"}))
+    assert made.count("StaleRead") == 1

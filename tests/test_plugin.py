@@ -19,7 +19,6 @@ from libcst import metadata
 
 import flake8_tensorcopy.engine.region
 from flake8_tensorcopy import lint as lint_module
-from flake8_tensorcopy import plugin as plugin_module
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import DEBUG, Options, names
 from flake8_tensorcopy.engine import Analysis, Cells, RegionFacts
@@ -284,6 +283,7 @@ def stub_rule(code: str, **changes: Any) -> Rule:
 
 def stub_rules(monkeypatch: pytest.MonkeyPatch, *rules: Rule) -> None:
     monkeypatch.setattr(registry, "rules", lambda: {rule.code: rule for rule in rules})
+    monkeypatch.setattr(registry, "preview_codes", lambda: [rule.code for rule in rules if rule.preview])
 
 
 @pytest.fixture
@@ -459,6 +459,10 @@ def test_preview_codes_are_ignored_by_default_in_flake8s_own_list(monkeypatch: p
     assert ignored == ["TSC902"]
 
 
+def test_preview_codes_are_read_off_the_rule_files_as_the_rules_say() -> None:
+    assert registry.preview_codes() == [rule.code for rule in registry.rules().values() if rule.preview]
+
+
 def test_preview_from_a_configuration_file(flake8: Run, tmp_path: Path) -> None:
     write(tmp_path, detach=DETACH)
     for value, expected in (("true", "True"), ("false", "False")):
@@ -482,7 +486,7 @@ def test_preview_from_a_configuration_file(flake8: Run, tmp_path: Path) -> None:
 
 
 def fail(error: BaseException) -> Callable[..., Any]:
-    def lint(*_: object, repairs: bool) -> list[Finding]:
+    def lint(*_: object, **__: object) -> list[Finding]:
         raise error
 
     return lint
@@ -507,7 +511,7 @@ def run_plugin(text: str) -> list[tuple[int, int, str]]:
 )
 def test_a_failure_becomes_one_line(monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str | None) -> None:
     monkeypatch.delenv(DEBUG, raising=False)
-    monkeypatch.setattr(plugin_module, "lint", fail(error))
+    monkeypatch.setattr(lint_module, "lint", fail(error))
     ((line, column, message),) = run_plugin(DETACH)
     assert (line, column) == (1, 0)
     assert message.startswith("TSC000 not analysed: ")
@@ -519,21 +523,21 @@ def test_a_parser_error_of_libcst_stays_inside(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv(DEBUG, raising=False)
     with pytest.raises(libcst.ParserSyntaxError) as caught:
         libcst.parse_module("def (")
-    monkeypatch.setattr(plugin_module, "lint", fail(caught.value))
+    monkeypatch.setattr(lint_module, "lint", fail(caught.value))
     ((_, _, message),) = run_plugin(DETACH)
     assert message.startswith("TSC000 not analysed: ParserSyntaxError: ") and "\n" not in message
 
 
 def test_the_debug_variable_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DEBUG, "1")
-    monkeypatch.setattr(plugin_module, "lint", fail(RuntimeError("boom")))
+    monkeypatch.setattr(lint_module, "lint", fail(RuntimeError("boom")))
     with pytest.raises(RuntimeError, match="boom") as caught:
         run_plugin(DETACH)
     assert caught.value.__notes__ == ["while linting some.py"]
 
 
 def test_an_interrupt_is_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin_module, "lint", fail(KeyboardInterrupt()))
+    monkeypatch.setattr(lint_module, "lint", fail(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         run_plugin(DETACH)
 
@@ -542,7 +546,7 @@ def test_a_failure_in_flake8_hides_nothing_else(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv(DEBUG, raising=False)
-    monkeypatch.setattr(plugin_module, "lint", fail(SyntaxError("inside")))
+    monkeypatch.setattr(lint_module, "lint", fail(SyntaxError("inside")))
     write(tmp_path, detach="import os\n" + DETACH)
     assert main(["--isolated", "-j1", str(tmp_path / "detach.py")]) == 1
     codes = [line.split()[1] for line in capfd.readouterr().out.splitlines()]
@@ -577,6 +581,9 @@ def test_a_file_without_torch_imports_nothing_heavy(tmp_path: Path) -> None:
     loaded = modules_after(FLAKE8.format(file="plain.py"), tmp_path)
     assert "flake8_tensorcopy.plugin" in loaded
     assert loaded & {"libcst", "numpy", "torch"} == set()
+    assert {
+        name for name in loaded if name.startswith(("flake8_tensorcopy.engine", "flake8_tensorcopy._rules"))
+    } == set()
 
 
 def test_a_torch_file_without_findings_needs_no_libcst(tmp_path: Path) -> None:

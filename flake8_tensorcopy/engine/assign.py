@@ -35,6 +35,7 @@ from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.layouts import unpacked
 from flake8_tensorcopy.engine.leaves import marked, unmarked
 from flake8_tensorcopy.engine.moved_leaf import begins
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
@@ -465,7 +466,7 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
         return
     if isinstance(target, (ast.Tuple, ast.List)):
         obj = value.obj
-        names = frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+        names = frozenset(n.id for n in walk(target) if isinstance(n, ast.Name))
         for position, item in enumerate(target.elts):
             if isinstance(item, ast.Starred):
                 bind_target(run, item.value, UNKNOWN, source, origin)

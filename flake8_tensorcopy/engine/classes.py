@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.run import Handed, Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.summaries import Effect, summary_of
 from flake8_tensorcopy.engine.values import Obj
@@ -68,24 +69,37 @@ def holds_tensors(module: Module, cls: Class, slots: tuple[str, ...]) -> int:
         return 3
     if len(slots) > 2:
         return 0
-    levels: list[int] = []
+    # Only tensors are cloned.
+    stored = _stored(module, cls).get(slots[:1] if len(slots) == 1 else (slots[0], "[]"), ())
+    if len(slots) == 2 and slots[1][:1] != "[":
+        return 0
+    return min((3 if one.ref.obj.made == "clone" else run.evidence_of(one.ref, None) for run, one in stored), default=0)
+
+
+def _stored(module: Module, cls: Class) -> dict[tuple[str, ...], list[tuple[Run, Handed]]]:
+    """What the methods put into each attribute, and under `(".attr", "[]")` into what an attribute holds."""
+    known = module.stored.get(cls)
+    if known is not None:
+        return known
+    found: dict[tuple[str, ...], list[tuple[Run, Handed]]] = {}
     for method in methods_of(module, cls):
         run = module.run_of(method)
         if run is None or not run.params or method.static:
             continue
         for one in run.handed:
-            into = one.into
-            if len(slots) == 2 and one.how == "store" and into is not None:
-                direct = slots[1][:1] == "[" and way_from(run.params[0], into) == slots[:1]
-            else:
-                direct = len(slots) == 1 and into is run.params[0] and _sets(one.node, slots[0][1:])
-            if direct:
-                # Only tensors are cloned.
-                levels.append(3 if one.ref.obj.made == "clone" else run.evidence_of(one.ref, None))
-    return min(levels, default=0)
+            ways: list[tuple[str, ...]] = []
+            if one.into is run.params[0]:
+                ways = [(f".{name}",) for name in _attributes_set(one.node)]
+            if one.how == "store" and one.into is not None and len(way := way_from(run.params[0], one.into)) == 1:
+                ways.append((way[0], "[]"))
+            for slots in ways:
+                found.setdefault(slots, []).append((run, one))
+    if not module.depth:  # all runs are done
+        module.stored[cls] = found
+    return found
 
 
-def _sets(node: ast.AST, name: str) -> bool:
-    """Whether a statement assigns the attribute."""
+def _attributes_set(node: ast.AST) -> list[str]:
+    """The attributes that a statement assigns."""
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return any(isinstance(one, ast.Attribute) and one.attr == name for one in targets)
+    return [one.attr for one in targets if isinstance(one, ast.Attribute)]

@@ -8,6 +8,7 @@ from flake8_tensorcopy.engine.assign import bind_target
 from flake8_tensorcopy.engine.evaluate import container, element_of, evaluate
 from flake8_tensorcopy.engine.items import all_rows, differs, each_objects, exact_items
 from flake8_tensorcopy.engine.loops import elements
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parameters import wrapped_in_each_pass
 from flake8_tensorcopy.engine.repeated import comprehended
 from flake8_tensorcopy.engine.run import Run
@@ -45,7 +46,7 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
     else:
         value = evaluate(run, node.elt)
         result = container(run, node, "list", [("[*]", node.elt, value)])
-        inside = set(ast.walk(node.elt))
+        inside = set(walk(node.elt))
         made = result.refs[0].obj
         made.made = "generator" if isinstance(node, ast.GeneratorExp) else ""
         comprehended(run, node, node.elt, made)
@@ -98,7 +99,7 @@ def _restore_names(
 ) -> None:
     """The targets of a comprehension are its own."""
     state = run.now
-    targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    targets = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
     for name in targets:
         if name in saved:
             state.env[name] = saved[name]

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Copy
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import beside
+from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import MAYBE, NUMPY, UNSURE, Arm, Chain, Obj, Ref, Write
 
 if TYPE_CHECKING:
@@ -147,17 +149,22 @@ def _set_to_none(run: Run, node: ast.expr) -> bool:
     cls = run.function.cls
     if cls is None or not isinstance(node, ast.Attribute):
         return False
-    for part in ast.walk(cls.node):
+    known = run.module.none_attributes.get(cls)
+    if known is None:
+        known = run.module.none_attributes[cls] = frozenset(_attributes_set_to_none(cls))
+    return node.attr in known
+
+
+def _attributes_set_to_none(cls: Class) -> Iterator[object]:
+    for part in walk(cls.node):
         match part:
             case ast.Assign(targets=targets, value=ast.Constant(value=None)):
-                if any(isinstance(one, ast.Attribute) and one.attr == node.attr for one in targets):
-                    return True
-            case ast.AnnAssign(target=ast.Attribute(attr=attr), value=ast.Constant(value=None)) if attr == node.attr:
-                return True
+                yield from (one.attr for one in targets if isinstance(one, ast.Attribute))
+            case ast.AnnAssign(target=ast.Attribute(attr=attr), value=ast.Constant(value=None)):
+                yield attr
             case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), given, *_]):
-                if name == node.attr and isinstance(given, ast.Constant):
-                    return True
-    return False
+                if isinstance(given, ast.Constant):
+                    yield name
 
 
 def _values_of(site: ast.AST) -> list[ast.expr]:
@@ -195,7 +202,7 @@ def _arms(run: Run, node: ast.expr, obj: Obj) -> Iterator[ast.expr]:
 
 def _may_be_none(run: Run, obj: Obj, arms: frozenset[Arm]) -> bool:
     """Whether only a later test says that there is a tensor: a copy of None cannot be made."""
-    if obj.owner == "fresh" or not any(isinstance(arm.test, tuple) and "None" in str(arm.test[0]) for arm in arms):
+    if obj.owner == "fresh" or not any("None" in arm.text for arm in arms):
         return False
     return obj.owner != "argument" or _optional(run, obj.node)
 

@@ -607,7 +607,8 @@ def arm_of(run: Run, test: ast.expr) -> tuple[Arm, Arm]:
     version = run.now.version
     names = tuple([(name, version.get(name, 0)) for name in run.names_in(test)])
     key = (text, names, run.loop if "(" in text else ())
-    return Arm(key, not flipped), Arm(key, flipped)
+    taken, other = run.module.arms(key)
+    return (other, taken) if flipped else (taken, other)
 
 
 def _ifexp(run: Run, node: ast.IfExp) -> Value:
@@ -618,7 +619,7 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
     values = []
     branches = []
     for arm, branch in ((yes, node.body), (no, node.orelse)):
-        if Arm(arm.test, not arm.taken) in arms:
+        if arm.other in arms:
             continue
         state.arms = arms | {arm}
         value = evaluate(run, branch)

@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.graph import (
 from flake8_tensorcopy.engine.growth import grown_in_loop
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.outcomes import (
     accumulated,
     batch_of_tensors,
@@ -79,9 +80,14 @@ def _direct(body: list[ast.stmt]) -> list[FunctionNode]:
         node = pending.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             found.append(node)
-        elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-            pending.extend(ast.iter_child_nodes(node))
+            continue
+        for name in _BODIES:
+            pending += getattr(node, name, ())
     return found
+
+
+# The fields that hold statements, or handlers and cases with statements in them.
+_BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
 
 
 def _names_in(function: Function) -> frozenset[str]:
@@ -90,7 +96,7 @@ def _names_in(function: Function) -> frozenset[str]:
     for inner in function.inner:
         body = inner.body if isinstance(inner.body, list) else [inner.body]
         for statement in body:
-            names.update(n.id for n in ast.walk(statement) if isinstance(n, ast.Name))
+            names.update(n.id for n in walk(statement) if isinstance(n, ast.Name))
     return frozenset(names)
 
 
@@ -233,7 +239,7 @@ def _if(run: Run, node: ast.If) -> None:
         yes, no = arm_of(run, node.test)
         before = run.now
         arms = before.arms
-        possible = [arm for arm in (yes, no) if Arm(arm.test, not arm.taken) not in arms]
+        possible = [arm for arm in (yes, no) if arm.other not in arms]
         if yes in possible:
             run.state = before.copy()
             run.now.arms = arms | {yes}
@@ -333,7 +339,10 @@ def _changed(before: State | None, after: State) -> bool:
 
 def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     value = evaluate(run, node.iter)
-    run.leaves_early = leaves_early(node)
+    looks = run.loop_looks.get(node)
+    if looks is None:  # an inner loop is met many times
+        looks = run.loop_looks[node] = (leaves_early(node), _may_leave_or_grow(node))
+    run.leaves_early = looks[0]
     run.use_iterated(value, node.iter)
     run.leaves_early = False
     finish(
@@ -341,7 +350,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     )
 
     run.iterating.append(node.iter)
-    known = exact_items(run, value) if not run.loop and not _may_leave_or_grow(node) else None
+    known = exact_items(run, value) if not run.loop and not looks[1] else None
     if known is not None and not 1 <= len(known) <= MAX_COUNTED:
         known = None
 
@@ -360,7 +369,7 @@ def _may_leave_or_grow(node: ast.For | ast.AsyncFor) -> bool:
         isinstance(item, (ast.Break, ast.Continue))
         or (isinstance(item, ast.Attribute) and item.attr in ("append", "extend", "insert", "pop", "remove"))
         for statement in node.body
-        for item in ast.walk(statement)
+        for item in walk(statement)
     )
 
 
@@ -516,13 +525,10 @@ def _match(run: Run, node: ast.Match) -> None:
     before = run.now
     exits: list[State | None] = []
     exhaustive = False
+    choices = [run.module.arms((id(node), run.loop, position)) for position in range(len(node.cases))]
     for position, case in enumerate(node.cases):
         run.state = before.copy()
-        run.now.arms = (
-            before.arms
-            | {Arm((id(node), run.loop, position), True)}
-            | {Arm((id(node), run.loop, other), False) for other in range(len(node.cases)) if other != position}
-        )
+        run.now.arms = before.arms | {arms[0 if at == position else 1] for at, arms in enumerate(choices)}
         _bind_pattern(run, case.pattern, subject, node.subject)
         if case.guard is not None:
             run.use(evaluate(run, case.guard), case.guard, "test")
@@ -546,7 +552,7 @@ def _bind_pattern(run: Run, pattern: ast.pattern, subject: Value, source: ast.ex
             if name is not None:
                 run.now.bind(name, run.bound(subject, Place(name, run.stmt, loop=run.loop), source))
         case _:
-            for item in ast.walk(pattern):
+            for item in walk(pattern):
                 if isinstance(item, (ast.MatchAs, ast.MatchStar)) and item.name is not None:
                     run.now.bind(item.name, UNKNOWN)
 

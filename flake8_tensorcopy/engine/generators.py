@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.facts import Exhausted, Fact
+from flake8_tensorcopy.engine.nodes import children
 from flake8_tensorcopy.engine.values import UNSURE, Obj, Place, Value, Write, exclusive
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def leaves_early(node: ast.For | ast.AsyncFor) -> bool:
         if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             continue
         own = own and not isinstance(one, (ast.For, ast.AsyncFor, ast.While))
-        pending.extend((child, own) for child in ast.iter_child_nodes(one) if not isinstance(child, ast.expr))
+        pending.extend((child, own) for child in children(one) if not isinstance(child, ast.expr))
     return False
 
 

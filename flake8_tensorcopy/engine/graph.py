@@ -7,8 +7,10 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.nodes import children, walk
 from flake8_tensorcopy.engine.source import REQUIRES_GRAD
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
 
@@ -241,13 +243,13 @@ def frozen_attributes(module: Module) -> frozenset[str]:
 
 
 def _frozen_in(statement: ast.stmt, function: Function, found: set[str]) -> None:
-    inside = list(ast.walk(statement))
+    inside = list(walk(statement))
     off = [node for node in inside if switches_off(node)]
     if off:
         parts: list[ast.AST] = _zipped_with(statement, off) or inside
     else:
         calls = [node for node in inside if isinstance(node, ast.Call) and _FREEZES.search(_called(node))]
-        parts = [node for call in calls for given in call.args for node in ast.walk(given)]
+        parts = [node for call in calls for given in call.args for node in walk(given)]
     for node in parts:
         if not isinstance(node, ast.Attribute):
             continue
@@ -261,10 +263,10 @@ def _zipped_with(statement: ast.stmt, off: list[ast.AST]) -> list[ast.AST]:
     """Of `for p, q in zip(a.parameters(), b.parameters())`, what the frozen ones come from."""
     match statement:
         case ast.For(target=ast.Tuple(elts=targets), iter=ast.Call(func=ast.Name(id="zip"), args=given)):
-            names = {item.id for node in off for item in ast.walk(node) if isinstance(item, ast.Name)}
+            names = {item.id for node in off for item in walk(node) if isinstance(item, ast.Name)}
             pairs = zip(targets, given, strict=False)
             chosen = [one for target, one in pairs if isinstance(target, ast.Name) and target.id in names]
-            return [node for one in chosen for node in ast.walk(one)]
+            return [node for one in chosen for node in walk(one)]
     return []
 
 
@@ -330,11 +332,12 @@ def behind(run: Run, one: Sink) -> set[Obj]:
 
 def looks_at_mode(arms: frozenset[Arm]) -> bool:
     """Whether the path passed a test of the mode, or of what requires grad."""
-    for arm in arms:
-        text = str(arm.test[0]) if isinstance(arm.test, tuple) else ""
-        if _LOOKS.search(text) and not (text == "self.training" and arm.taken):
-            return True
-    return False
+    return any(_tells_mode(arm.text) and not (arm.text == "self.training" and arm.taken) for arm in arms)
+
+
+@lru_cache(maxsize=4096)
+def _tells_mode(text: str) -> bool:
+    return bool(_LOOKS.search(text))
 
 
 def meets(one: frozenset[Arm], other: frozenset[Arm]) -> bool:
@@ -393,7 +396,7 @@ def entry_mode(module: Module, function: Function) -> bool | None:
 
 def _mentions_mode(node: ast.AST) -> bool:
     words = ("no_grad", "inference_mode", "set_grad_enabled")
-    return any(getattr(item, "attr", getattr(item, "id", "")) in words for item in ast.walk(node))
+    return any(getattr(item, "attr", getattr(item, "id", "")) in words for item in walk(node))
 
 
 def may_set_mode(run: Run, node: ast.expr) -> bool:
@@ -515,5 +518,5 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
         elif isinstance(node, ast.Attribute):
             own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
             found.setdefault(node.attr, []).append(Mention(within, on, cls if own else ""))
-        pending.extend((child, cls, within, on) for child in ast.iter_child_nodes(node))
+        pending.extend((child, cls, within, on) for child in children(node))
     return {name: mentions for name, mentions in found.items() if name in defined}

@@ -6,6 +6,7 @@ Operations of torch are not here: they are rows of the op table.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # Only tensors have these: what they are called on is one.
 TENSOR_ONLY = frozenset(
@@ -124,6 +125,11 @@ def has_weights(name: str) -> bool | None:
     return None if short in _MODULE_CONTAINERS else short.startswith(_WEIGHTED)
 
 
+# A file asks the same of the same few names again and again.
+_remembered = lru_cache(maxsize=4096)
+
+
+@_remembered
 def says_training(name: str, more: frozenset[str]) -> bool:
     """Whether a call of that name trains what it is given: `train_epoch`, `fit`; `more` are the user's own names."""
     if name in more:
@@ -131,37 +137,44 @@ def says_training(name: str, more: frozenset[str]) -> bool:
     return bool(_TRAIN.search(name)) and not _NOT_TRAIN.search(name) and name != "train"
 
 
+@_remembered
 def says_frozen(name: str, source: bool = False) -> bool:
     """Whether a name says that its model keeps its weights while another one is trained: `target_net`, `best_model`."""
     words = {word.lower().removesuffix("s") for word in _WORD.findall(name)}
     return not (_FROZEN_SOURCE if source else _FROZEN).isdisjoint(words)
 
 
+@_remembered
 def says_optimizer(text: str) -> bool:
     """Whether an expression names an optimizer."""
     return bool(_OPTIMIZER.search(text))
 
 
+@_remembered
 def says_backward_owner(text: str) -> bool:
     """Whether `x.backward(loss)` is a call of a helper that backpropagates its argument."""
     return bool(_BACKWARD_OWNER.search(text))
 
 
+@_remembered
 def says_module(text: str) -> bool:
     """Whether an expression names a module: `model`, `self.net`."""
     return bool(_MODULE.search(text))
 
 
+@_remembered
 def says_container(text: str) -> bool:
     """Whether an expression names what may hold several tensors: `data`, `batch`, `self.graph`."""
     return bool(_CONTAINER.search(text))
 
 
+@_remembered
 def says_loader(text: str) -> bool:
     """Whether an expression names a DataLoader."""
     return bool(_LOADER.search(text))
 
 
+@_remembered
 def says_loss(name: str) -> bool:
     """Whether a name is one of a loss, or of what computes it."""
     return bool(_LOSS.search(name))
@@ -172,11 +185,13 @@ def gives_loss(name: str) -> bool:
     return name in ("forward", "training_step") or says_loss(name)
 
 
+@_remembered
 def compares(name: str) -> bool:
     """Whether a function's name says that it compares its arguments: `assert_close`, `distance`."""
     return bool(_COMPARES.search(name))
 
 
+@_remembered
 def logs(text: str) -> bool:
     """Whether a dotted call prints or records text: `logger.info`, `writer.add_scalar`."""
     return bool(_LOGS.search(text)) or text.endswith((".add_scalar", ".write"))

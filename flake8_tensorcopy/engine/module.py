@@ -9,13 +9,14 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.graph import frozen_attributes
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.source import Class, Function, Survey
-from flake8_tensorcopy.engine.values import NUMBER, Chain, Obj, Place, Ref, Value
+from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref, Value, both_arms
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
     from flake8_tensorcopy.engine.graph import Mention
-    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.run import Handed, Run
     from flake8_tensorcopy.engine.unwrapped import Step
 
 MAX_CALL_DEPTH = 5
@@ -48,6 +49,8 @@ class Module:
         self.depth = 0
         self.train_calls = train_calls
         self.given: dict[tuple[Class, str], list[str]] = {}  # attributes that constructors set to what calls give them
+        self.stored: dict[Class, dict[tuple[str, ...], list[tuple[Run, Handed]]]] = {}  # what methods put on the object
+        self.none_attributes: dict[Class, frozenset[object]] = {}  # attributes that a class makes None at times
         self.asked: dict[ast.AST, tuple[Class, tuple[str, ...]]] = {}  # what of an object a fact is about
         self.proven: set[ast.AST] = set()  # writes of functions that some call of this file gives a tensor
         self.mentions: dict[str, list[Mention]] | None = None  # made when it is first asked for
@@ -63,7 +66,15 @@ class Module:
         self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
+        self._arms: dict[object, tuple[Arm, Arm]] = {}
         self.passed: dict[Function, list[Passed]] = {}  # what calls pass to functions whose facts may ask for it
+
+    def arms(self, test: object) -> tuple[Arm, Arm]:
+        """The two arms of a test, the same objects whenever it is met."""
+        known = self._arms.get(test)
+        if known is None:
+            known = self._arms[test] = both_arms(test)
+        return known
 
     # ----- runs of other functions
 
@@ -96,7 +107,7 @@ class Module:
             known.inner = [
                 item
                 for statement in node.body
-                for item in ast.walk(statement)
+                for item in walk(statement)
                 if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
             ]
         return known

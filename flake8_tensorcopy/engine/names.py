@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 # Where torch or NumPy publish a name a second time.
 _SAME = {
@@ -61,6 +62,7 @@ class Names:
         return canonical(".".join(reversed(parts)))
 
 
+@lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
     """One spelling per torch name."""
     if name in _SAME:

@@ -9,6 +9,7 @@ from flake8_tensorcopy.engine.evaluate import (
     is_imported,
 )
 from flake8_tensorcopy.engine.graph import may_set_mode, mode_of
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -23,7 +24,7 @@ GUARDS = frozenset({"dtype", "device", "is_cuda", "is_contiguous", "is_floating_
 
 def refine(run: Run, test: ast.expr, taken: bool) -> None:
     """What a test proves of a name in its arm."""
-    for node in ast.walk(test):
+    for node in walk(test):
         if isinstance(node, ast.Attribute) and node.attr in GUARDS and isinstance(node.value, ast.Name):
             held = run.now.env.get(node.value.id)
             if held is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.facts import Fact, RepeatedReference
 from flake8_tensorcopy.engine.layers import has_parameters
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.premises import suppose
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
@@ -55,7 +56,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 def comprehended(run: Run, node: Comprehension, item: ast.expr, result: Obj) -> None:
     """`[t for _ in range(n)]`: the item does not depend on the loop."""
     held = run.now.fields(result).get("[*]")
-    targets = {n.id for one in node.generators for n in ast.walk(one.target) if isinstance(n, ast.Name)}
+    targets = {n.id for one in node.generators for n in walk(one.target) if isinstance(n, ast.Name)}
     if not isinstance(item, (ast.Name, ast.Attribute)) or targets.intersection(run.names_in(item)):
         return
     if held is not None and held.obj is not None:
@@ -186,10 +187,10 @@ def _placed(made: Repeat) -> bool:
     """Whether the container goes straight into a module, or to an attribute."""
     if isinstance(made.stmt, ast.Assign) and any(isinstance(one, ast.Attribute) for one in made.stmt.targets):
         return True
-    for item in ast.walk(made.stmt) if made.stmt is not None else ():
+    for item in walk(made.stmt) if made.stmt is not None else ():
         if isinstance(item, ast.Call):
             name = item.func.attr if isinstance(item.func, ast.Attribute) else getattr(item.func, "id", "")
-            if name in _HOLDERS and any(inner is made.node for inner in ast.walk(item)):
+            if name in _HOLDERS and any(inner is made.node for inner in walk(item)):
                 return True
     return False
 

@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
 from flake8_tensorcopy.engine.facts import GraphRetained
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Added
@@ -44,7 +45,7 @@ def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None
     if not isinstance(source, ast.BinOp) or not value.refs or not run.now.grad or run.stmt is None:
         return
     text = run.text(target)
-    if not any(isinstance(part, type(target)) and run.text(part) == text for part in ast.walk(source)):
+    if not any(isinstance(part, type(target)) and run.text(part) == text for part in walk(source)):
         return
     plain, added = _added(run, source, text)
     shown = run.short(added[-1] if added else source)
@@ -265,7 +266,7 @@ def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value]) ->
 def _binds(node: ast.AST, name: str) -> bool:
     """Whether a function binds a name anew."""
     return any(
-        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store) for part in ast.walk(node)
+        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store) for part in walk(node)
     )
 
 
@@ -341,7 +342,7 @@ def _outlives(run: Run, added: Added) -> bool:
         me = run.params[0].key if run.params and run.function.cls is not None else ""
         return root == me and not isinstance(added.target, ast.Name) and not _set_beside(run.function.node, added)
     loop = added.within[-1]
-    for name in ast.walk(loop):
+    for name in walk(loop):
         if isinstance(name, ast.Name) and name.id == root and isinstance(name.ctx, ast.Store):
             if not isinstance(added.target, ast.Name):
                 return False  # another object in each pass

@@ -16,9 +16,11 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
 )
 from flake8_tensorcopy.engine.graph import Tape
+from flake8_tensorcopy.engine.nodes import children, walk
 from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.state import State
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.trail import Trail
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -197,6 +199,7 @@ class Run:
         self.about: dict[tuple[object, ...], tuple[Obj, ast.AST | None]] = {}  # whose evidence to ask at the end
         self.each: dict[tuple[Obj, str], Value] = {}
         self.iterating: list[ast.AST] = []  # what the loops under way iterate over
+        self.loop_looks: dict[ast.AST, tuple[bool, bool]] = {}  # of loops met: see `flow._for`
         self.any_items: dict[Obj, Obj] = {}
         self.siblings: dict[str, frozenset[str]] = {}
         self.rebindings: list[tuple[Place, DeadRebinding, Ref]] = []
@@ -242,6 +245,7 @@ class Run:
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
         self.asks: list[Ask] = []  # facts that wait for what the callers pass
         self.mixed_lists: set[str] | None = None  # names of lists that numbers are appended to, once asked for
+        self.binds: set[str] | None = None  # the names that statements of the function bind, once asked for
         self._parents: dict[ast.AST, ast.AST] = {}
         self._mentions: dict[str, list[ast.Name]] = {}
         self._entry: dict[tuple[Obj, str, int], Value] = {}
@@ -270,7 +274,7 @@ class Run:
                 known = node.id
             else:
                 try:
-                    known = ast.unparse(node)
+                    known = text_of(node)
                 except ValueError:  # an integer too long to print
                     known = "..."
             self._texts[node] = known
@@ -280,7 +284,7 @@ class Run:
         """The names that an expression mentions."""
         known = self._names.get(node)
         if known is None:
-            known = self._names[node] = tuple(sorted({n.id for n in ast.walk(node) if isinstance(n, ast.Name)}))
+            known = self._names[node] = tuple(sorted({n.id for n in walk(node) if isinstance(n, ast.Name)}))
         return known
 
     def short(self, node: ast.AST) -> str:
@@ -494,9 +498,9 @@ class Run:
             pending: list[ast.AST] = [self.function.node]
             while pending:
                 outer = pending.pop()
-                children = list(ast.iter_child_nodes(outer))
-                self._parents.update(dict.fromkeys(children, outer))
-                pending.extend(reversed(children))
+                inside = children(outer)
+                self._parents.update(dict.fromkeys(inside, outer))
+                pending.extend(reversed(inside))
         return self._parents
 
     def mentions(self, name: str) -> list[ast.Name]:
@@ -617,13 +621,18 @@ class Run:
         """Keep a fact; of several about one binding and write, the one with the strongest read."""
         mark: tuple[object, ...] = (type(fact), fact.site)
         if isinstance(fact, StaleRead):
-            mark = (*mark, fact.reader, fact.bound)
+            mark = (*mark, fact.reader, fact.bound)  # as `knows_stale` has it
         known = self.facts.get(mark)
         if known is None or strength > self.strengths.get(mark, ()):
             self.facts[mark] = fact
             self.strengths[mark] = strength
             if between is not None:
                 self.between[mark] = between
+
+    def knows_stale(self, site: ast.AST, reader: Place, strength: tuple[object, ...]) -> bool:
+        """Whether a stale read of this binding after this write is known that is at least as strong."""
+        mark = (StaleRead, site, reader.name, reader.node)
+        return mark in self.facts and not strength > self.strengths.get(mark, ())
 
 
 def last_state(run: Run) -> State | None:

@@ -24,6 +24,7 @@ from flake8_tensorcopy.engine.graph import (
 )
 from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
 from flake8_tensorcopy.engine.linked import linked, operand
+from flake8_tensorcopy.engine.nodes import children
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 MAX_SAVED = 12  # of one storage
 
+MAX_NAMES = 500  # in a function that has more, a write is not repaired by binding its name to a new value
 _DERIVATIVE = re.compile(r"grad|backward|deriv|jacobian|hessian|vjp|(^|_)bwd", re.IGNORECASE)
 
 # Products keep a factor only if another one requires grad.
@@ -247,9 +249,7 @@ def judge_write(run: Run, write: Write) -> None:
     for saved in [one for obj in dict.fromkeys(alike) for one in tape.saved.get(obj, ())]:
         if meets(saved.arms, write.arms) and saved.node is not write.node:
             tape.spoiled.append((saved, write))
-            if write.node not in tape.rebindable:
-                tape.rebindable[write.node] = True
-            tape.rebindable[write.node] &= _has_one_name(run, write)
+            tape.rebindable[write.node] = tape.rebindable.get(write.node, True) and _has_one_name(run, write)
     if bypasses(ref) and graph_of_result([Value((Ref(ref.obj),))]) is True and not ref.obj.leaf:
         tape.bypassed.append(
             (
@@ -282,6 +282,8 @@ def _has_one_name(run: Run, write: Write) -> bool:
         return False
     if write.how not in ("augmented", "method") or any(link.kind != ALIAS for link in ref.chain):
         return False
+    if len(state.env) > MAX_NAMES:
+        return False
     pending = [value for known, value in state.env.items() if known != name]
     seen: set[Obj] = set()
     while pending:
@@ -295,15 +297,18 @@ def _has_one_name(run: Run, write: Write) -> bool:
 
 def _binds(run: Run, name: str) -> bool:
     """Whether a statement of the function itself binds a name."""
-    pending: list[ast.AST] = [*run.function.node.body]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            continue
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-            return True
-        pending.extend(ast.iter_child_nodes(node))
-    return False
+    if run.binds is None:
+        found: set[str] = set()
+        pending: list[ast.AST] = [*run.function.node.body]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+                continue
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            pending.extend(children(node))
+        run.binds = found
+    return name in run.binds
 
 
 def _other_attribute(write: Write) -> bool:

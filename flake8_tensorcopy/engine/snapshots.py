@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.source import KEPT_ITEMS, Class, Function
 from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, Arm, Chain, Link, Obj, Ref, Value, Write, exclusive
 
@@ -181,10 +182,10 @@ def _compares(method: Function, kept: str, module: str) -> ast.stmt | None:
     """The statement that takes `self.kept` and `self.module.parameters()` together, to compare them or to copy back."""
     if isinstance(method.node, ast.Module):
         return None
-    for node in ast.walk(method.node):
+    for node in walk(method.node):
         if not isinstance(node, (ast.For, ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
             continue
-        inside = list(ast.walk(node))
+        inside = list(walk(node))
         if any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) for one in inside):
             continue
         reads = any(_own(one, kept) for one in inside)

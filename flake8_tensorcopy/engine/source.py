@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.names import Names
+from flake8_tensorcopy.engine.nodes import FIELDS, walk
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -41,7 +42,7 @@ KEPT_ITEMS = 1 << 24  # a name for a generator, for parameters, for a list of th
 MODULE_ALIAS = 1 << 25  # a second name, move or shallow copy of what may be a module
 INDEX_ADD = 1 << 26  # `x[idx] += v`
 LOADS_STATE = 1 << 27  # `load_state_dict`
-REPEAT = 1 << 28  # a list display times a number, a comprehension of one name, `dict.fromkeys`
+REPEAT = 1 << 28  # a list display times a number, a comprehension of a name it does not bind, `dict.fromkeys`
 SELF_COPY = 1 << 29  # a write with an operand of the same name, or a product of matrices with `out=`
 STORAGE = 1 << 30  # what keeps, moves or borrows a storage: `torch.save`, `share_memory_`, `frombuffer`
 WRAP = 1 << 31  # a parameter built over a tensor
@@ -71,6 +72,10 @@ ASYNC = 1 << 48  # `non_blocking=`, `pin_memory`
 CUDA = 1 << 49  # names CUDA: `.cuda()`, "cuda:0"
 LEGACY = 1 << 50  # a tensor type by its old name, `load`
 STEPS = 1 << 51  # `backward` and `step`, or what waits for each element
+KEEPS_PART = 1 << 57  # appends what may be a view of a part: `append(x[0])`
+TO_HOST = 1 << 58  # names the host: `.cpu()`, "cpu"
+CAST = 1 << 59  # a call that may change the dtype: `float()`, `to(torch.half)`
+VIA_NUMPY = 1 << 60  # makes arrays of tensors
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -119,8 +124,8 @@ class Function:
     @property
     def static(self) -> bool:
         """A static method: called without the object."""
-        decorators = [] if isinstance(self.node, ast.Module) else self.node.decorator_list
-        return any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in decorators)
+        decorators = () if isinstance(self.node, ast.Module) else self.node.decorator_list
+        return bool(decorators) and any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in decorators)
 
 
 @dataclass(slots=True, eq=False)
@@ -234,6 +239,9 @@ _HANDED_ON = (
     | HOOK
     | REPEAT
     | STORAGE
+    | KEEPS_PART
+    | CAST
+    | VIA_NUMPY
     | INFERENCE
     | BACKWARD
     | UNWRAP
@@ -341,6 +349,19 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             deepest = level
             if level > MAX_DEPTH and result.too_deep is None:
                 result.too_deep = (owner.name, getattr(node, "lineno", 1))
+        if isinstance(node, ast.Name):
+            features |= _ATTRIBUTES.get(node.id, 0)
+            continue
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                if "cuda" in node.value[:10]:
+                    features |= CUDA | LEGACY if node.value[:11] == "torch.cuda." else CUDA
+                elif node.value == "cpu":
+                    features |= TO_HOST
+            continue
+        if type(node) not in _TELLING:
+            _below(stack, node, level)
+            continue
         match node:
             case ast.Attribute():
                 name = node.attr
@@ -359,16 +380,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         cls.assigns.setdefault(name, set()).add(owner.name)
                 stack.append((node.value, level + 1))
                 continue
-            case ast.Name():
-                features |= _ATTRIBUTES.get(node.id, 0)
-                continue
-            case ast.Constant():
-                if isinstance(node.value, str) and "cuda" in node.value[:10]:
-                    features |= CUDA | LEGACY if node.value[:11] == "torch.cuda." else CUDA
-                continue
             case ast.Call():
-                if cls is not None:
-                    _restore(cls, owner, node)
                 called = ""
                 if isinstance(node.func, ast.Attribute):
                     called = node.func.attr
@@ -378,6 +390,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     owner.calls.add(called)
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
+                if cls is not None and called == "load_state_dict":
+                    _restore(cls, owner, node)
                 features |= _calls_feature(node, called)
                 wrapped += called == "Parameter"
                 features |= OPTIMIZER if called in _OPTIMIZERS else PLACED if called == "setattr" else 0
@@ -392,7 +406,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         features |= INPLACE_MODULE if called[:1].isupper() else WRITE
                         if isinstance(keyword.value, (ast.Subscript, ast.Call)):
                             features |= LOST
-                if any(isinstance(item, ast.Constant) and item.value is True for item in node.args):
+                if node.args and any(isinstance(item, ast.Constant) and item.value is True for item in node.args):
                     if called[:1].isupper():
                         features |= INPLACE_MODULE  # `nn.ReLU(True)`
                     elif (op := ops.function("torch.nn.functional." + called)) is not None and op.inplace_flag:
@@ -401,6 +415,8 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= TENSOR_OF
                 elif called in _CHAINED and chained(node, called):
                     features |= CHAINED
+                if called in _CASTS and (called != "to" or _names_dtype(node)):
+                    features |= CAST
                 if called[-1:] == "_" and called[:1] != "_" and node.args:
                     features |= WRITE | LOST if isinstance(node.args[0], (ast.Subscript, ast.Call)) else WRITE
                 elif called in _STORES:
@@ -439,10 +455,9 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     if isinstance(side, (ast.List, ast.Tuple)):
                         named = any(isinstance(item, (ast.Call, ast.Name, ast.Attribute)) for item in side.elts)
                         features |= REPEAT if named else 0
-            case ast.ListComp() | ast.GeneratorExp() if isinstance(node.elt, (ast.Name, ast.Attribute)):
-                features |= REPEAT
-            case ast.DictComp(value=ast.Name() | ast.Attribute()):
-                features |= REPEAT
+            case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
+                if isinstance(item, (ast.Name, ast.Attribute)) and not _bound_by(node.generators, item):
+                    features |= REPEAT
             case ast.Assign():
                 features |= _keeps(node.value) | _module_alias(owner, node)
                 if isinstance(node.targets[0], ast.Subscript) and isinstance(node.value, ast.BinOp):
@@ -492,7 +507,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= DROPPED
             case ast.For() | ast.AsyncFor() | ast.comprehension():
                 if not isinstance(node, ast.comprehension):
-                    owner.loops.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
+                    owner.loops.update(n.id for n in walk(node.target) if isinstance(n, ast.Name))
                 features |= SHARE
             case ast.Return(value=given) if given is not None:
                 if _keeps(given):
@@ -521,13 +536,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
             case ast.Import() | ast.ImportFrom():
                 result.names.add(node)
                 continue
-        deeper = level + 1 if isinstance(node, ast.expr) else level
-        for name in node._fields:
-            child = getattr(node, name, None)
-            if isinstance(child, list):
-                stack.extend((item, deeper) for item in child if isinstance(item, ast.AST))
-            elif isinstance(child, ast.AST):
-                stack.append((child, deeper))
+        _below(stack, node, level)
     if wrapped > plainly:
         features |= UNWRAP
     if cls is not None:
@@ -543,6 +552,51 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
         owner.features |= HANDS_OUT
     if owner.calls & _EACH or ("step" in owner.calls and owner.calls & _BACKWARD):
         owner.features |= STEPS
+
+
+# The types of node that tell anything by themselves.
+_TELLING = frozenset(
+    {
+        ast.AnnAssign,
+        ast.Assign,
+        ast.AsyncFor,
+        ast.AsyncFunctionDef,
+        ast.Attribute,
+        ast.AugAssign,
+        ast.BinOp,
+        ast.Call,
+        ast.Delete,
+        ast.DictComp,
+        ast.Expr,
+        ast.For,
+        ast.FunctionDef,
+        ast.GeneratorExp,
+        ast.Import,
+        ast.ImportFrom,
+        ast.Lambda,
+        ast.ListComp,
+        ast.MatchAs,
+        ast.NamedExpr,
+        ast.Return,
+        ast.Slice,
+        ast.Subscript,
+        ast.Yield,
+        ast.YieldFrom,
+        ast.comprehension,
+    }
+)
+
+
+def _below(stack: list[tuple[ast.AST, int]], node: ast.AST, level: int) -> None:
+    """Put what stands in a node on the stack, with its depth in expressions."""
+    if isinstance(node, ast.expr):
+        level += 1
+    for name in FIELDS[type(node)]:
+        child = getattr(node, name, None)
+        if isinstance(child, list):
+            stack += [(item, level) for item in child if isinstance(item, ast.AST)]
+        elif isinstance(child, ast.AST):
+            stack.append((child, level))
 
 
 def _named(value: ast.expr) -> list[str]:
@@ -600,7 +654,7 @@ _ATTRIBUTES = {
     "load_state_dict": LOADS_STATE,
     "data_ptr": DATA_PTR,
     "grad": GRAD,
-    "cpu": HOST,
+    "cpu": HOST | TO_HOST,
     "to": HOST,
     "clone": CLONE,
     "deepcopy": CLONE,
@@ -608,9 +662,10 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
-    "numpy": TO_ARRAY,
-    "array": TO_ARRAY,
-    "asarray": TO_ARRAY,
+    "numpy": TO_ARRAY | VIA_NUMPY,
+    "array": TO_ARRAY | VIA_NUMPY,
+    "asarray": TO_ARRAY | VIA_NUMPY,
+    "__array__": VIA_NUMPY,
     "inference_mode": INFERENCE,
     "backward": BACKWARD,
     "manual_backward": BACKWARD,
@@ -656,6 +711,12 @@ def called_name(node: ast.expr) -> str:
     if not isinstance(node, ast.Call):
         return ""
     return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+
+
+def _names_dtype(node: ast.Call) -> bool:
+    """Whether an argument of `to` may be a dtype: no call, no text, nothing called a device."""
+    names = [getattr(item, "attr", getattr(item, "id", "device")) for item in node.args]
+    return any(item.arg in ("dtype", None) for item in node.keywords) or any("dev" not in name for name in names)
 
 
 def receiver_of(node: ast.expr) -> ast.expr:
@@ -719,17 +780,18 @@ def grows(node: ast.Assign) -> ast.Call | None:
 
 def _calls_feature(node: ast.Call, called: str) -> int:
     """What a call may do to storages, by its name and the looks of its arguments."""
-    if called in _STORAGE_CALLS or any(keyword.arg == "mmap_mode" for keyword in node.keywords):
+    named = {keyword.arg for keyword in node.keywords} if node.keywords else ()
+    if called in _STORAGE_CALLS or "mmap_mode" in named:
         return STORAGE
     if called == "append":
-        return STORAGE if any(isinstance(item, ast.Subscript) for one in node.args for item in ast.walk(one)) else 0
-    if called in _WRAPS or (called == "load_state_dict" and any(item.arg == "assign" for item in node.keywords)):
+        return KEEPS_PART if any(isinstance(item, ast.Subscript) for one in node.args for item in walk(one)) else 0
+    if called in _WRAPS or (called == "load_state_dict" and "assign" in named):
         return WRAP
     if called == "deepcopy":
         return DEEPCOPY
     if called == "fromkeys":
         return REPEAT
-    if any(keyword.arg == "out" for keyword in node.keywords):
+    if "out" in named:
         return SELF_COPY
     if called[-1:] == "_" and isinstance(node.func, ast.Attribute) and _names_again(node.func.value, node.args):
         return SELF_COPY
@@ -738,6 +800,12 @@ def _calls_feature(node: ast.Call, called: str) -> int:
 
 _WRAPS = frozenset({"Parameter", "from_pretrained", "vector_to_parameters"})
 _STORAGE_CALLS = frozenset("save share_memory_ frombuffer memmap broadcast_to sliding_window_view".split())
+
+
+def _bound_by(generators: list[ast.comprehension], item: ast.expr) -> bool:
+    """Whether a comprehension itself binds a name of the item."""
+    targets = {node.id for one in generators for node in walk(one.target) if isinstance(node, ast.Name)}
+    return any(isinstance(node, ast.Name) and node.id in targets for node in walk(item))
 
 
 def _names_again(target: ast.expr, values: list[ast.expr]) -> bool:

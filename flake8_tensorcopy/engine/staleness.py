@@ -84,14 +84,12 @@ def finish(run: Run) -> None:
     for use in uses:
         ref = use.ref
         writes = state.written(ref.obj)
-        if not writes:
+        if not writes or use.role == "receiver" or writes <= ref.seen:
             continue
         place = ref.place
         assert place is not None
-        if use.role == "receiver":
-            continue
-        for write in sorted(writes, key=_tick):
-            if write in ref.seen or write in state.absorbed.get(place, ()):
+        for write in sorted(writes - ref.seen, key=_tick):
+            if write in state.absorbed.get(place, ()):
                 continue
             if use.tick < write.tick or any(link.node is write.node for link in ref.chain[ref.held :]):
                 continue
@@ -147,6 +145,11 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         and (write in other.ref.seen or other.ref.place is writer)
         for other in uses
     )
+    # A binding is reported once for each write; the strongest read is kept.
+    strength = (together, "difference" in roles, _RANK.get(role, 0))
+    if run.knows_stale(write.node, place, strength):
+        stored_read(run, use, write)
+        return
     source = next((link.node for link in (*mine, *theirs) if link.kind != ALIAS or link.op == "="), None)
     holder = place if any(link.node is source for link in mine) else writer
     derived = (VIEW, DETACH, NUMPY, MAYBE)
@@ -188,8 +191,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             copies=parting(run, use, write, start, says_snapshot(place.name) or "difference" in roles or not theirs),
             chained=_chained(place, writer) if ref.kind != "array" else None,
         ),
-        # A binding is reported once for each write; the strongest read is kept.
-        strength=(together, "difference" in roles, _RANK.get(role, 0)),
+        strength=strength,
         between=(place, writer, write.time, ref.obj),
     )
     stored_read(run, use, write)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 # How one reference was derived from another, from the surest to the least sure.
@@ -34,11 +35,27 @@ MAX_WRITES = 48
 Path = tuple[str, ...]
 
 
-class Arm(NamedTuple):
-    """The arm of an `if` that a path passed: the test (as text and bindings) and which way."""
+class Arm:
+    """The arm of an `if` that a path passed: the test (as text and bindings) and which way.
 
-    test: object
-    taken: bool
+    One object for each test of a file and each way (`Module.arms`): sets of arms are what an analysis compares most.
+    """
+
+    __slots__ = ("other", "taken", "test", "text")
+
+    other: Arm
+
+    def __init__(self, test: object, taken: bool) -> None:
+        self.test = test
+        self.taken = taken
+        self.text = str(test[0]) if isinstance(test, tuple) else ""
+
+
+def both_arms(test: object) -> tuple[Arm, Arm]:
+    """The arm on which a test holds, and the other one."""
+    yes, no = Arm(test, True), Arm(test, False)
+    yes.other, no.other = no, yes
+    return yes, no
 
 
 class Link:
@@ -357,7 +374,10 @@ def exclusive(one: frozenset[Arm], other: frozenset[Arm]) -> bool:
         return False
     if len(one) > len(other):
         one, other = other, one
-    return any(Arm(arm.test, not arm.taken) in other for arm in one)
+    return not other.isdisjoint(map(_OTHER, one))
+
+
+_OTHER = attrgetter("other")
 
 
 def common_prefix(one: Chain, other: Chain) -> int:

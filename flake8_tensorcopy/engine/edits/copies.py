@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +13,7 @@ from flake8_tensorcopy.engine.edits.expressions import Expressions
 from flake8_tensorcopy.engine.edits.names import Names
 from flake8_tensorcopy.engine.edits.places import Edits, Maybe
 from flake8_tensorcopy.engine.model import Edit, Span
+from flake8_tensorcopy.engine.nodes import children, walk
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.facts import Copy
@@ -122,24 +124,14 @@ class Copies(Expressions, Names):
                 return not isinstance(call, ast.Call) or self.is_used(call)
         return outer is not None and not isinstance(node, (ast.Starred, ast.Tuple, ast.List, ast.Dict, ast.Set))
 
+    @cached_property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        """What each node of the file stands in."""
+        return {inner: outer for outer in walk(self._region.tree) for inner in children(outer)}
+
     def _outside(self, node: ast.AST) -> ast.AST | None:
         """What an expression is an immediate part of."""
-        place = (self._region.line(node), getattr(node, "col_offset", 0))
-        pending: list[ast.AST] = [self._region.tree]
-        while pending:
-            outer = pending.pop()
-            for inner in ast.iter_child_nodes(outer):
-                if inner is node:
-                    return outer
-                start = (getattr(inner, "lineno", 0), getattr(inner, "col_offset", 0))
-                end = (
-                    getattr(inner, "end_lineno", None) or place[0],
-                    getattr(inner, "end_col_offset", None) or place[1],
-                )
-                # Decorators stand before what they decorate.
-                if (start <= place <= end) or getattr(inner, "decorator_list", None):
-                    pending.append(inner)
-        return None
+        return self._parents.get(node)
 
 
 def _is_none(node: cst.BaseExpression) -> bool:

@@ -1,0 +1,1 @@
+"""How fast the linter is, beside its peers: `python -m benchmarks`, see README.md."""

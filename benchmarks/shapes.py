@@ -1,0 +1,168 @@
+"""Code that a linter may be slow on: each shape is a function from a size to a text, most of them torch code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+ORDINARY = '''\
+class Block{n}(nn.Module):
+    """Two layers and what they remember."""
+
+    def __init__(self, width: int, momentum: float = 0.9) -> None:
+        super().__init__()
+        self.inner = nn.Linear(width, width)
+        self.outer = nn.Linear(width, width)
+        self.momentum = momentum
+        self.register_buffer("mean", torch.zeros(width))
+        self.seen = []
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        skip = x
+        x = F.relu(self.inner(x))
+        if mask is not None:
+            x = x.masked_fill(mask, 0.0)
+        y = self.outer(x).view(x.shape[0], -1)
+        self.mean.mul_(self.momentum).add_(y.detach().mean(0), alpha=1 - self.momentum)
+        return y + skip
+
+    def remember(self, batches):
+        for batch in batches:
+            out = self.forward(batch["x"].to("cuda"))
+            loss = (out - batch["y"]).pow(2).mean()
+            self.seen.append(loss.detach().cpu().item())
+        return sum(self.seen) / max(1, len(self.seen))
+
+
+def train{n}(model, loader, optimizer, epochs=10):
+    best, state = float("inf"), None
+    for epoch in range(epochs):
+        total = 0.0
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        if total < best:
+            best = total
+            state = {{name: value.clone() for name, value in model.state_dict().items()}}
+    return state
+
+
+'''
+HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
+
+
+def repeated(size: int) -> str:
+    """Ordinary classes and functions, one after the other: about `size` lines."""
+    return HEAD + "".join(ORDINARY.format(n=n) for n in range(max(1, size // ORDINARY.count("\n"))))
+
+
+def one_function(size: int) -> str:
+    """One function of `size` lines, as a generator of code would write it."""
+    lines = ["def f(x, w):\n", "    y = x.clone()\n"]
+    for n in range(size // 4):
+        lines += [
+            f"    t{n} = torch.matmul(y, w[{n}])\n",
+            f"    u{n} = t{n}.view(-1)[{n}:]\n",
+            f"    y = y + t{n} * {n}.0\n",
+            f"    y[{n}] = u{n}.sum()\n",
+        ]
+    return HEAD + "".join(lines) + "    return y\n"
+
+
+def branches(size: int) -> str:
+    """`size` branches in a row over one tensor."""
+    body = "".join(f"    if k == {n}:\n        y = x\n        x.add_({n})\n" for n in range(size))
+    return HEAD + "def f(x: torch.Tensor, k):\n    y = x.clone()\n" + body + "    return x + y\n"
+
+
+def rewritten(size: int) -> str:
+    """`size` branches in a row, each of which may bind the tensor anew."""
+    body = "".join(f"    if flags[{n}]:\n        x = x + torch.relu(y) * {n}\n" for n in range(size))
+    return (
+        HEAD + "def f(x: torch.Tensor, y: torch.Tensor, flags):\n    old = x\n    y.mul_(2)\n" + body + "    return x\n"
+    )
+
+
+def straight(size: int) -> str:
+    """One function of `size` lines over one tensor: each line is computed from the one before."""
+    body = "".join(
+        f"    v{n + 1} = torch.relu(v{n}.view(-1, {n + 1}) @ w + v{n}.detach())\n    v{n + 1}.add_(1)\n"
+        for n in range(size // 2)
+    )
+    return HEAD + "def f(v0: torch.Tensor, w: torch.Tensor):\n" + body + f"    return v{size // 2}\n"
+
+
+def alternatives(size: int) -> str:
+    """One `if` with `size` branches."""
+    body = "".join(f"    elif k == {n}:\n        y = x.view({n}, -1)\n        y.add_({n})\n" for n in range(size))
+    return HEAD + "def f(x: torch.Tensor, k):\n    y = x\n    if k < 0:\n        y = -x\n" + body + "    return x + y\n"
+
+
+def appended(size: int) -> str:
+    """A list to which tensors are appended `size` times."""
+    body = "".join(f"    x.mul_({n})\n    kept.append(x)\n" for n in range(size))
+    return HEAD + "def f(x: torch.Tensor):\n    kept = []\n" + body + "    return kept\n"
+
+
+def calls(size: int) -> str:
+    """`size` functions that call each other: the next one, and one far off."""
+    return HEAD + "".join(
+        f"def f{n}(x: torch.Tensor):\n    y = x\n    x.add_({n})\n    f{(n + 1) % size}(y)\n"
+        f"    return f{(n * 7 + 3) % size}(x) + y\n\n\n"
+        for n in range(size)
+    )
+
+
+def methods(size: int) -> str:
+    """A class of `size` methods that write what the others keep."""
+    return (
+        HEAD
+        + "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        + "".join(f"        self.a{n} = torch.zeros(3)\n" for n in range(size))
+        + "".join(
+            f"\n    def m{n}(self, x):\n        old = self.a{n}\n        self.a{(n + 1) % size}.add_(x)\n"
+            f"        self.m{(n + 1) % size}(old)\n        return self.a{n}\n"
+            for n in range(size)
+        )
+    )
+
+
+def loops(size: int) -> str:
+    """`size` loops in a row, each with a loop inside."""
+    body = "".join(
+        f"    for i{n} in range(n):\n        old = x\n        for j{n} in range(n):\n            x.add_(i{n} * j{n})\n"
+        "        y = y + old\n"
+        for n in range(size)
+    )
+    return HEAD + "def f(x: torch.Tensor, n):\n    y = torch.zeros(3)\n" + body + "    return y\n"
+
+
+def nested(size: int) -> str:
+    """Loops and branches inside one another, 18 deep, `size` times: Python takes no more than 20 blocks."""
+    texts = []
+    for n in range(size):
+        lines = [f"def f{n}(x: torch.Tensor, n):", "    y = x"]
+        for depth in range(1, 19):
+            head = f"for i{depth} in range(n):" if depth % 2 else f"if n > {depth}:"
+            lines += [f"{'    ' * depth}{head}", f"{'    ' * (depth + 1)}y = x.view(-1)"]
+        lines += [f"{'    ' * 19}x.add_(1)", "    return y", "", ""]
+        texts.append("\n".join(lines))
+    return HEAD + "\n".join(texts)
+
+
+# The sizes of each: the last is about ten times the one before.
+SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
+    "the same code, repeated": (repeated, (45, 450, 4_500)),
+    "one function of many lines": (one_function, (200, 2_000, 20_000)),
+    "branches in a row": (branches, (30, 100, 300, 1_000)),
+    "branches that bind anew": (rewritten, (30, 100, 300, 1_000)),
+    "one long computation": (straight, (200, 2_000, 20_000)),
+    "one if of many branches": (alternatives, (30, 100, 300, 1_000)),
+    "a list appended to": (appended, (30, 100, 300, 1_000)),
+    "functions that call each other": (calls, (5, 50, 500)),
+    "methods of one class": (methods, (5, 50, 500)),
+    "loops in a row": (loops, (10, 100, 1_000)),
+    "blocks 18 deep": (nested, (1, 10, 100)),
+}

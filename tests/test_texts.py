@@ -1,0 +1,43 @@
+"""What the engine writes out itself is what `ast.unparse` would write."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from flake8_tensorcopy.engine.texts import _plain, text_of
+from tests.conftest import ROOT
+
+PLAIN = (
+    "x",
+    "self.layers[0].weight",
+    "f(x, y[1], flag=True)",
+    'd["k"].t()',
+    "a is not None",
+    "a.b <= c[i] < len(xs)",
+    "f(a == b)",
+    "x[a > 'it\\'s']",
+    "f(key=g(None), other=(1))",
+)
+OTHERS = "f(*xs)|f(**kw)|x[1:]|x[1, 2]|-x|not x|a + b|u'x'|1.5|1 .real|(a == b) == c|...".split("|")
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_what_is_plain_is_put_together(text: str) -> None:
+    node = ast.parse(text, mode="eval").body
+    assert _plain(node) == ast.unparse(node)
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_is_not_plain_is_left_to_ast(text: str) -> None:
+    node = ast.parse(text, mode="eval").body
+    assert _plain(node) is None
+    assert text_of(node) == ast.unparse(node)
+
+
+def test_every_expression_of_the_fixtures() -> None:
+    for path in sorted((ROOT / "fixtures").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.expr):
+                assert text_of(node) == ast.unparse(node)
