@@ -15,7 +15,7 @@ from flake8_tensorcopy import lint as lint_module
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options
 from flake8_tensorcopy.engine import analyse, flow, generators
-from flake8_tensorcopy.engine.edits import Editor
+from flake8_tensorcopy.engine.edits.places import Places
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.region import Region
 from flake8_tensorcopy.engine.run import Run
@@ -342,16 +342,16 @@ def test_libcst_is_imported_only_for_a_decision() -> None:
 
 
 def test_flake8_has_no_repairs_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The findings are the same without them, and no module of the edits is asked."""
+    """The findings are the same without them, and no node is looked for that only an edit needs."""
     paths = sorted((ROOT / "fixtures").glob("TSC*/*.py"))[::5]
     texts = [path.read_text(encoding="utf-8") for path in paths]
     with_fixes = [lint(ast.parse(text), text.splitlines(keepends=True), Options(preview=True)) for text in texts]
     assert any(finding.fix is not None for found in with_fixes for finding in found)
 
     def refuse(self: object, *_: object) -> None:
-        raise AssertionError("an editor was made")
+        raise AssertionError("an edit was made")
 
-    monkeypatch.setattr(Editor, "__init__", refuse)
+    monkeypatch.setattr(Places, "_node", refuse)
     for text, expected in zip(texts, with_fixes, strict=True):
         plugin = Plugin(ast.parse(text), text.splitlines(keepends=True), "some.py")
         monkeypatch.setattr(Plugin, "options", Options(preview=True))
