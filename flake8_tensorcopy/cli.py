@@ -114,7 +114,7 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
     _add_fix(commands.add_parser("fix", help="repair what the rules find", description=_fix.__doc__))
     _add_explain(commands.add_parser("explain", help="print the page of a rule", description=_explain.__doc__))
     _add_rules(commands.add_parser("rules", help="list the rules", description=_rules.__doc__))
-    _add_server(commands.add_parser("server", help="serve an editor", description=_server.__doc__))
+    _add_server(commands.add_parser("server", help="run a language server, for editors", description=_server.__doc__))
     _add_verify(commands.add_parser("verify", help="run every claim in torch", description=_verify.__doc__))
     return parser, dict(commands.choices)
 
@@ -142,19 +142,25 @@ def _add_settings(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     add, flag = parser.add_argument, argparse.BooleanOptionalAction
     add("paths", nargs="*", metavar="PATH", help="files and folders, `-` is standard input (default: .)")
     rules = parser.add_argument_group("rules")
-    rules.add_argument("--select", metavar="CODES", help="report these codes, or beginnings of codes, alone")
+    rules.add_argument(
+        "--select", metavar="CODES", help="look for these codes, or beginnings of codes, only (as TSC1,TSC301)"
+    )
     rules.add_argument("--ignore", metavar="CODES", help="do not report these")
     rules.add_argument("--extend-select", metavar="CODES", help="report these, too")
     rules.add_argument("--extend-ignore", metavar="CODES", help="do not report these, either")
-    rules.add_argument("--per-file-ignores", metavar="PATTERN:CODES", help="do not report these in some files")
+    rules.add_argument(
+        "--per-file-ignores", metavar="PATTERN:CODES", help="ignore codes in some files (as tests/*:TSC1,TSC5)"
+    )
     rules.add_argument("--preview", action=flag, help="also report what the preview rules find")
     rules.add_argument(
-        "--train-calls", metavar="NAMES", help="functions that train the module they are called on or given"
+        "--train-calls",
+        metavar="NAMES",
+        help="functions that train the module they are called on or given (as fit_one,fit_two)",
     )
     rules.add_argument("--disable-noqa", action=flag, help="report what `# noqa` comments silence, too")
     files = parser.add_argument_group("files")
     files.add_argument("--exclude", metavar="PATTERNS", help="files and folders to leave out")
-    files.add_argument("--extend-exclude", metavar="PATTERNS", help="more of them")
+    files.add_argument("--extend-exclude", metavar="PATTERNS", help="files and folders to leave out besides those")
     files.add_argument("--force-exclude", action=flag, help="leave out named files below such a folder, too")
     files.add_argument(
         "--filename", metavar="PATTERNS", help="which files of a folder to look at (default: *.py, *.ipynb)"

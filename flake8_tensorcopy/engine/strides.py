@@ -123,7 +123,7 @@ def _backwards(run: Run, ref: Ref) -> tuple[ast.AST, str, bool] | None:
             items = index.elts if isinstance(index, ast.Tuple) else [index]
             step = next((item for item in items if _negative(item)), None)
             if step is not None:
-                found = None if found is not None else (node, f"[{run.text(index)}]")
+                found = None if found is not None else (node, f"[{', '.join(map(run.text, items))}]")
                 proven = proven or isinstance(index, ast.Tuple)
             elif not all(isinstance(item, (ast.Slice, ast.Constant)) and keeps_dimension(item) for item in items):
                 found = None

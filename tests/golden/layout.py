@@ -192,3 +192,8 @@ def bytes_by_product(count: int):
     rows = torch.zeros(1, 4).expand(count, 4)
     return rows.numel() * rows.element_size()
     # fact: ExpandedBytes receiver=rows counted=rows.numel() * rows.element_size()
+
+
+def columns_backwards():
+    image = np.zeros((3, 4))
+    return torch.from_numpy(image[:, ::-1])  # fact: NegativeStrides op=from_numpy flip=[:, ::-1] | array_proven
