@@ -52,13 +52,16 @@ def write(text: str, file: str) -> None:
 def rewrite(file: str, old: bytes, new: bytes) -> None:
     """Gives a file whose content was `old` the content `new`, so that a loss of power loses neither.
 
-    What a link points to is written.  Raises Unwritable for a file that is read-only or that has changed meanwhile, and
-    where writing fails.
+    What a link points to is written.  Raises Unwritable for a file that is read-only, that has other hard links (they
+    would keep the old content) or that has changed meanwhile, and where writing fails.
     """
     path = Path(os.path.realpath(file))
     try:
-        if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
+        status = path.stat()
+        if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
             raise Unwritable("it is read-only")
+        if status.st_nlink > 1:
+            raise Unwritable("it has another hard link, which would keep the old text")
         _replace(path, new, old)
     except OSError as error:
         raise Unwritable(error.strerror or str(error)) from error

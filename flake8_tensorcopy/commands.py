@@ -24,6 +24,7 @@ from flake8_tensorcopy.terminal import colored, progress
 CLEAN, FOUND, UNUSABLE = 0, 1, 2
 DELAY = 0.5  # seconds of a run that needs no bar
 FOR_PEOPLE = ("text", "concise")
+SOURCES = (".py", ".pyi", ".ipynb")
 
 
 def run(options: Namespace, given: Mapping[str, Any]) -> int:
@@ -35,6 +36,8 @@ def run(options: Namespace, given: Mapping[str, Any]) -> int:
     try:
         settings, notes = load(given, config=options.config, isolated=options.isolated)
         if options.output_file is not None:
+            if options.output_file.endswith(SOURCES):  # as of `--output-file *.py`
+                raise ConfigError(f"--output-file: {options.output_file!r} is the name of a source file")
             atomic.check_writable(options.output_file)
         for note in notes:
             _say(f"tensorcopy {options.command}: {note}")

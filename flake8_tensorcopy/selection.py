@@ -61,7 +61,7 @@ def _engine(settings: Settings, ignored: Sequence[str] = ()) -> DecisionEngine:
 def discover(paths: Sequence[str], settings: Settings, stdin_name: str) -> list[str]:
     """The files to look at, in the order in which they are shown, each once; "-" is standard input.
 
-    Folders give the files below them whose name fits.  A file that is named is looked at unless it is excluded itself;
+    Folders give the files below them whose name fits, and no pipes or devices.  A file that is named is looked at unless it is excluded itself;
     with `force_exclude` also unless a folder on the way to it is.
     """
     exclude = (*settings.exclude, *settings.extend_exclude, COPIES)
@@ -70,6 +70,8 @@ def discover(paths: Sequence[str], settings: Settings, stdin_name: str) -> list[
         paths=list(paths), stdin_display_name=stdin_name, filename_patterns=settings.filename, exclude=exclude
     ):
         name = shown(path, stdin_name)
+        if path not in paths and os.path.exists(path) and not os.path.isfile(path):
+            continue
         if not (settings.force_exclude and any(_matches(folder, exclude) for folder in _folders(name))):
             found.setdefault(name, path)
     return [found[name] for name in sorted(found)]

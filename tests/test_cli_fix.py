@@ -178,6 +178,30 @@ def test_a_read_only_file_is_left_alone_and_said_so(check: Run, tmp_path: Path, 
     assert read(tmp_path) == {"a.py": DETACH, "b.py": FINE}
 
 
+@pytest.mark.skipif(not hasattr(os, "link"), reason="there are no hard links here")
+def test_a_file_with_another_hard_link_is_left_alone_and_said_so(check: Run, tmp_path: Path) -> None:
+    write(tmp_path, a=DETACH)
+    os.link(tmp_path / "a.py", tmp_path / "kept.txt")
+    ran = check("fix", "a.py")
+    assert ran.err == "a.py: not repaired: it has another hard link, which would keep the old text\n"
+    assert (ran.exit, read(tmp_path)) == (1, {"a.py": DETACH, "kept.txt": DETACH})
+
+
+@pytest.mark.parametrize("name", ["a.py", "b.py", "c.ipynb", "d.pyi"])
+def test_a_report_never_takes_the_place_of_a_source(check: Run, tmp_path: Path, name: str) -> None:
+    write(tmp_path, a=DETACH)
+    ran = check("fix", "--output-file", name, "a.py")
+    assert (ran.exit, ran.err) == (2, f"tensorcopy fix: --output-file: {name!r} is the name of a source file\n")
+    assert read(tmp_path) == {"a.py": DETACH}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_in_a_folder_is_no_file(check: Run, tmp_path: Path) -> None:
+    write(tmp_path, a=DETACH)
+    os.mkfifo(tmp_path / "pipe.py")
+    assert [code for *_, code in check().places] == ["TSC601"]
+
+
 def test_a_file_that_changes_meanwhile_is_left_alone_and_said_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

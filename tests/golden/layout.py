@@ -197,3 +197,4 @@ def bytes_by_product(count: int):
 def columns_backwards():
     image = np.zeros((3, 4))
     return torch.from_numpy(image[:, ::-1])  # fact: NegativeStrides op=from_numpy flip=[:, ::-1] | array_proven
+    # raises: ValueError
