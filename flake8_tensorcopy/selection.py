@@ -61,8 +61,8 @@ def _engine(settings: Settings, ignored: Sequence[str] = ()) -> DecisionEngine:
 def discover(paths: Sequence[str], settings: Settings, stdin_name: str) -> list[str]:
     """The files to look at, in the order in which they are shown, each once; "-" is standard input.
 
-    Folders give the files below them whose name fits, and no pipes or devices.  A file that is named is looked at unless
-    it is excluded itself; with `force_exclude` also unless a folder on the way to it is.
+    Folders give the files below them whose name fits, and no pipes or devices.  A file that is named is looked at
+    unless it is excluded itself; with `force_exclude` also unless a folder on the way to it is.
     """
     exclude = (*settings.exclude, *settings.extend_exclude, COPIES)
     found: dict[str, str] = {}
