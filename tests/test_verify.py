@@ -454,7 +454,9 @@ def test_a_confirmed_rule_exits_with_0_and_shows_its_figures(tmp_path: Path) -> 
     run = tensorcopy("verify", "TSC601", "tables", "--device", "cpu", cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     (row,) = [line.split() for line in run.stdout.splitlines() if line.startswith("TSC601")]
-    assert row[:6] == ["TSC601", "clone-then-detach", "graph", "cpu", "confirmed", "5"]
+    with_bug = sum(len(fixture.bad) for fixture in choose(["TSC601"]))
+    assert row[:6] == ["TSC601", "clone-then-detach", "graph", "cpu", "confirmed", str(with_bug)]
+    assert run.stdout.count(f"{with_bug} functions: ") == 2  # repaired, too
     assert "7 rows" in run.stdout and "2 rows" in run.stdout
     assert run.stdout.endswith("1 rule, 2 tables, 3 claims: 3 confirmed, 0 refuted, 0 failed, 0 skipped.\n")
 
@@ -493,6 +495,13 @@ def test_json_is_stable_and_goes_to_a_file(tmp_path: Path) -> None:
         {
             "fixture": "TSC103/sound",
             "function": "good_detach",
+            "verdict": "confirmed",
+            "figures": {"wrong": 0, "elements": 3},
+        },
+        {
+            "fixture": "TSC103/sound",
+            "function": "bad_detach",
+            "repaired": True,
             "verdict": "confirmed",
             "figures": {"wrong": 0, "elements": 3},
         },
