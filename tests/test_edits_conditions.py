@@ -1,0 +1,71 @@
+"""Where repairs stop short, are unsafe, or are not made, as they would not give what was meant.
+
+Each text is the body of a function; `None` stands for a finding that has no repair.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from flake8_tensorcopy.config import Options
+from flake8_tensorcopy.fixes import Source
+from flake8_tensorcopy.lint import lint
+from tests.test_edits_writes import body, repaired
+
+HEAD = """\
+import numpy as np
+import torch
+from torch import nn
+
+
+def f(x: torch.Tensor, w: nn.Parameter, net: nn.Module, dev: torch.device, n: int):
+"""
+
+CASTS = [
+    ("arange(0, 1, 0.1).to(dev, torch.int64)", "arange(0, 1, 0.1, device=dev).to(torch.int64)"),
+    ("arange(n).to(dev, torch.int64, True)", None),
+    ("linspace(0, 1, 5).to(dev, torch.long)", "linspace(0, 1, 5, device=dev).to(torch.long)"),
+    ("linspace(0, 1, 5).to(dev, torch.float64)", "linspace(0, 1, 5, device=dev, dtype=torch.float64)"),
+    ("full((2,), 0.5).to(device=dev, dtype=torch.int)", "full((2,), 0.5, device=dev).to(dtype=torch.int)"),
+    ("rand(3).to(dev, dtype=torch.bool)", "rand(3, device=dev).to(dtype=torch.bool)"),
+    ("rand(3).to(dev, x.dtype)", "rand(3, device=dev).to(x.dtype)"),
+    ("randperm(n).to(dev, torch.half)", "randperm(n, device=dev).to(torch.half)"),
+    ("zeros(3).to(dev, torch.int64)", "zeros(3, device=dev, dtype=torch.int64)"),
+    ("eye(3).to(dev, x.dtype)", "eye(3, device=dev, dtype=x.dtype)"),
+    ("arange(n).to(dev)", "arange(n, device=dev)"),
+]
+
+
+@pytest.mark.parametrize(("text", "result"), CASTS)
+def test_a_factory_that_computes_is_not_told_to_in_integers(text: str, result: str | None) -> None:
+    expected = None if result is None else HEAD + body(f"return torch.{result}")
+    assert repaired(f"return torch.{text}", "TSC505", HEAD) == expected
+
+
+def safety(text: str, code: str) -> list[bool | None]:
+    """Whether the repairs of a rule's findings are safe; None for those that have none."""
+    source = Source.read((HEAD + body(text)).encode())
+    found = [one for one in lint(source.tree(), source.lines, Options(preview=True)) if one.code == code]
+    return [None if one.fix is None else one.fix.safe for one in found]
+
+
+ARRAYS = [
+    ("return torch.tensor([np.zeros(2), np.ones(2)])", True),
+    ("rows = [np.zeros(2) for _ in range(3)]\nreturn torch.tensor(rows)", True),
+    ("rows = [np.zeros(2) for _ in (1, 2)]\nreturn torch.tensor(rows)", True),
+    ("rows = [np.zeros(2)]\nrows.append(np.ones(2))\nreturn torch.tensor(rows)", True),
+    ("rows = [np.zeros(2) for _ in range(n)]\nreturn torch.tensor(rows, dtype=torch.float32)", True),
+    ("return torch.FloatTensor([np.zeros(2) for _ in range(n)])", True),
+    ("rows = [np.zeros(2) for _ in range(n)]\nreturn torch.tensor(rows)", False),
+    ("rows = [np.zeros(2) for _ in range(0)]\nreturn torch.tensor(rows)", False),
+    ("rows = [np.zeros(2) for _ in range(3) if n]\nreturn torch.tensor(rows)", False),
+    ("rows = [np.zeros(2)]\nrows.pop()\nreturn torch.tensor(rows)", False),
+    ("rows = [np.zeros(2)]\nnet(rows)\nreturn torch.tensor(rows)", False),
+    ("rows = []\nfor _ in range(n):\n    rows.append(np.zeros(2))\nreturn torch.as_tensor(rows)", False),
+    ("return torch.as_tensor([np.zeros(2) for _ in range(n)])", False),
+]
+
+
+@pytest.mark.parametrize(("text", "safe"), ARRAYS)
+def test_an_empty_list_would_change_its_dtype(text: str, safe: bool) -> None:
+    assert safety(text, "TSC602") == [safe]
