@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from flake8_tensorcopy.config import Options
+from flake8_tensorcopy.engine.registration import _OWN_NAMES
 from flake8_tensorcopy.fixes import Source
 from flake8_tensorcopy.lint import lint
 from tests.test_edits_writes import body, repaired
@@ -44,7 +45,7 @@ def test_a_factory_that_computes_is_not_told_to_in_integers(text: str, result: s
 
 def safety(text: str, code: str) -> list[bool | None]:
     """Whether the repairs of a rule's findings are safe; None for those that have none."""
-    source = Source.read((HEAD + body(text)).encode())
+    source = Source.read(text.encode())
     found = [one for one in lint(source.tree(), source.lines, Options(preview=True)) if one.code == code]
     return [None if one.fix is None else one.fix.safe for one in found]
 
@@ -68,4 +69,56 @@ ARRAYS = [
 
 @pytest.mark.parametrize(("text", "safe"), ARRAYS)
 def test_an_empty_list_would_change_its_dtype(text: str, safe: bool) -> None:
-    assert safety(text, "TSC602") == [safe]
+    assert safety(HEAD + body(text), "TSC602") == [safe]
+
+
+KEYED = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, names, size: float):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+        {}
+
+    def forward(self, x):
+        return sum(layer(x) for layer in self.parts.values())
+"""
+KEYS = [
+    ('self.parts = {"a": nn.Linear(3, 3), "b_1": nn.Linear(3, 3)}', True),
+    ('self.parts = {"0": nn.Linear(3, 3)}', True),
+    ('self.parts = {f"layer{i}": nn.Linear(3, 3) for i in names}', True),
+    ("self.parts = {str(i): nn.Linear(3, 3) for i in range(3)}", True),
+    ('self.parts = {f"{i}": nn.Linear(3, 3) for i in range(3)}', True),
+    ('self.parts = {key: nn.Linear(3, 3) for key in ("a", "b")}', True),
+    ('self.parts = {"type": nn.Linear(3, 3)}', False),
+    ('self.parts = {"pop": nn.Linear(3, 3), "a": nn.Linear(3, 3)}', False),
+    ('self.parts = {"training": nn.Linear(3, 3)}', False),
+    ('self.parts = {"_modules": nn.Linear(3, 3)}', False),
+    ('self.parts = {"": nn.Linear(3, 3)}', False),
+    ('self.parts = {"a.b": nn.Linear(3, 3)}', False),
+    ('self.parts = {f"{i}.x": nn.Linear(3, 3) for i in range(3)}', False),
+    ('self.parts = {f"x{size:.1f}": nn.Linear(3, 3)}', False),
+    ('self.parts = {f"{name}": nn.Linear(3, 3) for name in names}', False),
+    ("self.parts = {name: nn.Linear(3, 3) for name in names}", False),
+    ('self.parts = {key: nn.Linear(3, 3) for key in ("a", "keys")}', False),
+    ("self.parts = {str(size): nn.Linear(3, 3)}", False),
+    ('self.parts: dict = {"type": nn.Linear(3, 3)}', False),
+    ('self.parts = {}\n        self.parts["items"] = nn.Linear(3, 3)', False),
+    ('self.parts = {}\n        self.parts["a"] = nn.Linear(3, 3)', True),
+    ('self.parts = {"a": nn.Linear(3, 3)}\n        self.parts.update({"to": nn.Linear(3, 3)})', False),
+    ('self.parts = {"type": nn.Parameter(torch.ones(3))}', False),
+]
+
+
+@pytest.mark.parametrize(("text", "made"), KEYS)
+def test_a_dict_with_keys_that_torch_may_refuse_is_left(text: str, made: bool) -> None:
+    assert safety(KEYED.format(text), "TSC409") == [False if made else None]
+
+
+def test_names_of_their_own_are_those_of_torch() -> None:
+    torch_nn = pytest.importorskip("torch.nn")
+    for one in (torch_nn.ModuleDict(), torch_nn.ParameterDict()):
+        assert {name for name in (*dir(one), *vars(one)) if name[0] != "_"} <= _OWN_NAMES
