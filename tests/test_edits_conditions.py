@@ -122,3 +122,43 @@ def test_names_of_their_own_are_those_of_torch() -> None:
     torch_nn = pytest.importorskip("torch.nn")
     for one in (torch_nn.ModuleDict(), torch_nn.ParameterDict()):
         assert {name for name in (*dir(one), *vars(one)) if name[0] != "_"} <= _OWN_NAMES
+
+
+MADE = "u = torch.randn(3, requires_grad=True)"
+STEPPED = "\nreturn torch.optim.Adam([u])"
+LEAVES = [
+    (MADE + " * n", "u = (torch.randn(3) * n).requires_grad_()"),
+    (MADE + " / n ** 0.5", "u = (torch.randn(3) / n ** 0.5).requires_grad_()"),
+    (MADE + ".cuda() + 1", "u = (torch.randn(3).cuda() + 1).requires_grad_()"),
+    (MADE + " + torch.ones(3)", "u = (torch.randn(3) + torch.ones(3)).requires_grad_()"),
+    (MADE + " + w.detach()", "u = (torch.randn(3) + w.detach()).requires_grad_()"),
+    (MADE + " + w.sum().item()", "u = (torch.randn(3) + w.sum().item()).requires_grad_()"),
+    ("s = torch.ones(3)\n" + MADE + " * s", "s = torch.ones(3)\nu = (torch.randn(3) * s).requires_grad_()"),
+    (MADE + ".to(dev).view(n, -1)", "u = torch.randn(3).to(dev).view(n, -1).requires_grad_()"),
+    (MADE + " + w.sum()", None),
+    (MADE + " + x", None),
+    (MADE + " + net(x)", None),
+    (MADE + ".mul(w)", None),
+    (MADE + ".clamp(min=w)", None),
+    ("u = torch.where(x > 0, torch.randn(3, requires_grad=True), w)", None),
+    (MADE + " + torch.ones(3, requires_grad=True)", None),
+    ("s = torch.ones(3)\ns.add_(w)\n" + MADE + " * s", None),
+    ("s = torch.ones(3)\ns += w\n" + MADE + " * s", None),
+    ("s = torch.ones(3)\ns.requires_grad = True\n" + MADE + " * s", None),
+    ("s = torch.ones(3).requires_grad_()\n" + MADE + " * s", None),
+    ("s = torch.ones(3)\ns[0] = w\n" + MADE + " * s", None),
+    (MADE + ".long()", None),
+    (MADE + ".round().int()", None),
+    (MADE + ".byte()", None),
+    (MADE + ".to(torch.int64)", None),
+    (MADE + ".to(dev, dtype=torch.int32)", None),
+    (MADE + ".type(torch.LongTensor)", None),
+    (MADE + ".type('torch.IntTensor')", None),
+    (MADE + ".sort()[1]", None),
+]
+
+
+@pytest.mark.parametrize(("text", "result"), LEAVES)
+def test_what_is_no_leaf_without_the_flag_is_left(text: str, result: str | None) -> None:
+    expected = None if result is None else HEAD + body(result + STEPPED)
+    assert repaired(text + STEPPED, "TSC404", HEAD) == expected

@@ -259,7 +259,7 @@ def _is_key(key: ast.expr, method: Function) -> bool:
         case ast.JoinedStr(values=parts):
             texts = [part.value for part in parts if isinstance(part, ast.Constant)]
             filled = [part for part in parts if isinstance(part, ast.FormattedValue)]
-            if any("." in text for text in texts) or any(part.format_spec is not None for part in filled):
+            if any("." in str(text) for text in texts) or any(part.format_spec is not None for part in filled):
                 return False
             return bool(texts) or all(_counts(part.value, method) for part in filled)
         case ast.Call(func=ast.Name(id="str"), args=[given], keywords=[]):
