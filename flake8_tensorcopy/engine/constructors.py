@@ -101,8 +101,11 @@ def _filled(run: Run, given: ast.expr, value: Value) -> bool:
             }
             uses = [node for node in inner if isinstance(node, ast.Name) and node.id == name and node is not given]
             others = [node for node in uses if node not in grown]
-            once = len(others) == 1 and isinstance(others[0].ctx, ast.Store)
-            return once and not isinstance(value.obj.node, ast.Name) and _filled(run, value.obj.node, value)
+            written = value.obj.node
+            bound = [node for node in inner if isinstance(node, ast.Assign) and node.value is written]
+            if len(others) != 1 or not any(node.targets == others for node in bound):
+                return False
+            return not isinstance(written, ast.Name) and _filled(run, written, value)
     return False
 
 
