@@ -47,7 +47,8 @@ def fit(target: torch.Tensor, device: torch.device) -> torch.Tensor:
 ## Fix
 
 `requires_grad_()` comes last: `torch.zeros(3, 8, 8).to(device).requires_grad_()`; a clone of the new leaf goes. Safe.
-None where the tensor is moved in a loop, or told to require grad by a statement of its own.
+None where the tensor is moved in a loop, or told to require grad by a statement of its own, where something else that
+may be on the graph goes into the result (which is no leaf then), and where integers come out.
 
 ## Limits
 

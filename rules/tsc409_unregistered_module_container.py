@@ -47,7 +47,8 @@ class Heads(nn.Module):
 
 The list or dict becomes an `nn.ModuleList`, `nn.ModuleDict`, `nn.ParameterList` or `nn.ParameterDict`. Unsafe: the
 parameters are trained, moved and saved with the module from then on. None where something else is in it too, where the
-class binds the attribute twice or does to it what these cannot (`sort`, `get`, `+`), and for keys that are numbers.
+class binds the attribute twice or does to it what these cannot (`sort`, `get`, `+`), and for keys that torch's may
+refuse (numbers, dots, `type` and other names of its own).
 
 ## Limits
 

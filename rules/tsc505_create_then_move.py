@@ -33,6 +33,7 @@ def positions(length: int, device: torch.device) -> torch.Tensor:
 
 The factory gets the device (and the dtype, where the move asks for one). Safe, but unsafe where the numbers depend on
 where they are computed: `rand` and its like, `linspace`, `logspace`; and where the tensor was no leaf and becomes one.
+A cast stays behind a factory that computes, unless to a floating dtype: `torch.arange(0, 1, 0.1, device=d).long()`.
 
 ## Limits
 
@@ -55,6 +56,7 @@ from flake8_tensorcopy.engine import Finding, Fix, Rule
 from flake8_tensorcopy.engine.facts import CreatedThenMoved
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.edits import Editor, Edits
     from flake8_tensorcopy.engine.region import Region
 
 
@@ -91,13 +93,33 @@ def _fix(fact: CreatedThenMoved, region: Region) -> Fix | None:
     typed = "" if dtype is None else edit.quoted(dtype)
     if text is None or typed is None:
         return None
-    wanted = f"device={text}" + (f", dtype={typed}" if typed else "")
+    floating = typed in _FLOATING and fact.factory not in ("randint", "randperm")
+    if dtype is not None and fact.factory not in _CONSTANT and not floating:
+        # Asked for the dtype, the factory would compute in it: steps and bounds are cut, or it refuses.
+        moved = _cast_alone(fact.site, device, dtype, typed, edit)
+        wanted = f"device={text}"
+    else:
+        moved = edit.drop_call(fact.site)
+        wanted = f"device={text}" + (f", dtype={typed}" if typed else "")
     exact = fact.factory in _EXACT or (fact.factory == "arange" and not typed)
     safe = exact and not fact.random and "requires_grad" not in known
-    return edit.fix("Create it there", edit.drop_call(fact.site), edit.add_argument(made, wanted), safe=safe)
+    return edit.fix("Create it there", moved, edit.add_argument(made, wanted), safe=safe)
+
+
+def _cast_alone(move: ast.AST, device: ast.expr | None, dtype: ast.expr, typed: str, edit: Editor) -> Edits | None:
+    """The cast that a move asks for, without the move."""
+    match move:
+        case ast.Call(args=[one, two]) if one is device and two is dtype:
+            return edit.join(edit.replace(one, typed), edit.drop_argument(move, two))
+        case ast.Call() if device is not None:
+            return edit.drop_argument(move, device)
+    return None
 
 
 _EXACT = frozenset({"zeros", "ones", "full", "eye", "empty"})
+# Zeros and ones are the same in each dtype, cast or made.
+_CONSTANT = frozenset({"zeros", "ones", "eye", "empty"})
+_FLOATING = frozenset(f"torch.{name}" for name in "half float double bfloat16 float16 float32 float64".split())
 
 
 RULE = Rule(

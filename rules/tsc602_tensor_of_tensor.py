@@ -37,8 +37,9 @@ def weighted(loss: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 `x.detach().clone()`, or `.to(.., copy=True)` where a dtype or device is asked for: safe, the same tensor; where the
 gradient is wanted, write `x` itself. Of a list of tensors `torch.stack`, off the graph as before: safe only where they
-are proven to be 0-d and on the host. Of a list of arrays one array of them first, which is safe. Unsafe where only a
-call in the file says what the argument is: another may pass something else.
+are proven to be 0-d and on the host. Of a list of arrays one array of them first: safe where the list is surely not
+empty, or the dtype is asked for. Unsafe where only a call in the file says what the argument is: another may pass
+something else.
 
 ## Limits
 
@@ -108,7 +109,10 @@ def _fix(fact: TensorOfTensor, region: Region) -> Fix | None:
             return edit.fix("Stack the tensors", _stacked(fact, region, where, marked), safe=fact.numbers)
         case "arrays":
             change = _joined(fact, region, where, marked)
-            return edit.fix("Make one array of them first", change, safe=not fact.caller)
+            # An empty list is float32 to torch, and float64 to NumPy.
+            typed = "dtype" in asked or fact.short not in _ANY | {"new_tensor"}
+            safe = (fact.filled or typed) and not fact.caller
+            return edit.fix("Make one array of them first", change, safe=safe)
     return None
 
 

@@ -72,6 +72,7 @@ def _state(run: Run, node: ast.Call, short: str, given: ast.expr, value: Value, 
             new=form == "tensor" and len(value.refs) == 1 and new_memory(run, value.refs[0], given),
             graph=False if off else None,
             numbers=some and all(_number_on_host(run, ref) for ref in refs),
+            filled=form == "arrays" and _filled(run, given, value),
             flat=not any(ref.kind in ("list", "tuple") or _row_of_one(run, ref) for ref in refs),
             form=form,
             defined=place.node if place is not None and evidence else None,
@@ -79,6 +80,36 @@ def _state(run: Run, node: ast.Call, short: str, given: ast.expr, value: Value, 
             evidence=evidence,
         )
     )
+
+
+def _filled(run: Run, given: ast.expr, value: Value) -> bool:
+    """Whether a list is written with an item, or with so many; and nothing takes one out of it."""
+    match given:
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return any(not isinstance(one, ast.Starred) for one in items)
+        case ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[])]):
+            match over:
+                case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(count))], keywords=[]):
+                    return count > 0
+            return isinstance(over, (ast.List, ast.Tuple)) and _filled(run, over, value)
+        case ast.Name(id=name) if value.obj is not None and isinstance(value.obj.node, ast.expr):
+            inner = list(ast.walk(run.function.node))
+            grown = {
+                node.func.value
+                for node in inner
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADD
+            }
+            uses = [node for node in inner if isinstance(node, ast.Name) and node.id == name and node is not given]
+            others = [node for node in uses if node not in grown]
+            written = value.obj.node
+            bound = [node for node in inner if isinstance(node, ast.Assign) and node.value is written]
+            if len(others) != 1 or not any(node.targets == others for node in bound):
+                return False
+            return not isinstance(written, ast.Name) and _filled(run, written, value)
+    return False
+
+
+_ADD = frozenset({"append", "extend", "insert"})
 
 
 def _number_on_host(run: Run, ref: Ref) -> bool:

@@ -77,6 +77,8 @@ def _at_hand(run: Run, leaf: Obj) -> bool:
 
 def used_as_leaf(run: Run, ref: Ref, node: ast.AST, name: str, use: str) -> None:
     """The gradient of the reference is read, or an optimizer is to step it."""
+    from flake8_tensorcopy.engine.sole_leaf import alone
+
     found = moved(run.module, ref)
     if found is None or any(f"{name}.grad is None" in str(arm.test) for arm in run.now.arms):
         return
@@ -85,6 +87,9 @@ def used_as_leaf(run: Run, ref: Ref, node: ast.AST, name: str, use: str) -> None
         return
     known = _leaf(run.module, leaf)
     mark = known[0] if known is not None else None
+    whole = None if mark is None else _to_mark(run, mark, ref)
+    if mark is not None and whole is not None and not alone(run, whole, mark, ref):
+        whole = None
     run.fact(
         MovedLeaf(
             site=step.made,
@@ -94,7 +99,7 @@ def used_as_leaf(run: Run, ref: Ref, node: ast.AST, name: str, use: str) -> None
             use=use,
             always=step.always,
             marked=mark,
-            whole=None if mark is None else _to_mark(run, mark, ref),
+            whole=whole,
             direct=None if mark is None else _copy_of(run, mark),
         )
     )

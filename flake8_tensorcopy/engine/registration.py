@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,6 +37,18 @@ OWN_CONTAINERS = frozenset({"_modules", "_parameters"})
 _LIST_METHODS = frozenset({"append", "extend", "insert", "pop"})
 _PARAMETER_METHODS = frozenset({"append", "extend"})
 _DICT_METHODS = frozenset({"items", "keys", "values", "update", "pop", "clear"})
+# Keys that these take, and the names of their own that they refuse.
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
+_OWN_NAMES = frozenset(
+    "T_destination add_module apply bfloat16 buffers call_super_init children clear compile copy cpu cuda double "
+    "dump_patches eval extra_repr float forward fromkeys get get_buffer get_extra_state get_parameter get_submodule "
+    "half ipu items keys load_state_dict modules mtia named_buffers named_children named_modules named_parameters "
+    "parameters pop popitem register_backward_hook register_buffer register_forward_hook register_forward_pre_hook "
+    "register_full_backward_hook register_full_backward_pre_hook register_load_state_dict_post_hook "
+    "register_load_state_dict_pre_hook register_module register_parameter register_state_dict_post_hook "
+    "register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule setdefault share_memory state_dict "
+    "to to_empty train training type update values xpu zero_grad".split()
+)
 # What these are given they only look at, or hand on as it is.
 _LOOKS = frozenset(
     "len enumerate zip reversed iter next range print isinstance sum any all id type list tuple dict sorted str repr "
@@ -159,7 +172,7 @@ def _replaceable(cls: Class, fact: UnregisteredItems, runs: list[tuple[Function,
         return None
     for method in cls.methods.values():
         for node in ast.walk(method.node):
-            if _refused(node, fact.attribute, fact.container, fact.parameter) or _keyed_by_number(node, fact, method):
+            if _refused(node, fact.attribute, fact.container, fact.parameter) or _keyed_otherwise(node, fact, method):
                 return None
     if fact.container == "dict" and not isinstance(kept.source, (ast.Dict, ast.DictComp)):
         return None
@@ -207,26 +220,81 @@ def _refused(node: ast.AST, attribute: str, container: str, parameter: bool) -> 
     return False
 
 
-def _keyed_by_number(node: ast.AST, fact: UnregisteredItems, method: Function) -> bool:
-    """Whether a dict has keys that are not surely no numbers: a ModuleDict takes texts."""
+def _keyed_otherwise(node: ast.AST, fact: UnregisteredItems, method: Function) -> bool:
+    """Whether a dict is given keys, or asked for some, that torch's may refuse: numbers, names of its own, dots."""
     if fact.container != "dict":
         return False
     match node:
+        case ast.Subscript(value=ast.Attribute(attr=name), slice=key, ctx=ast.Load()) if name == fact.attribute:
+            return not _is_text(key, method)
         case ast.Subscript(value=ast.Attribute(attr=name), slice=key) if name == fact.attribute:
-            keys = [key]
-        case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Dict(keys=given)) if name == fact.attribute:
-            keys = [key for key in given if key is not None]
-        case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.DictComp(key=key)) if name == fact.attribute:
-            keys = [key]
+            return not _is_key(key, method)
+        case (
+            ast.Assign(targets=[ast.Attribute(attr=name)], value=value)
+            | ast.AnnAssign(target=ast.Attribute(attr=name), value=value)
+            | ast.AugAssign(target=ast.Attribute(attr=name), value=value)
+        ) if name == fact.attribute:
+            given: list[ast.expr | None] = [value]
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=name), attr="update")) if name == fact.attribute:
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
         case _:
             return False
-    return not all(_is_text(key, method) for key in keys)
+    return not all(_are_keys(value, method) for value in given)
+
+
+def _are_keys(value: ast.expr | None, method: Function) -> bool:
+    match value:
+        case ast.Dict(keys=keys):
+            return all(key is not None and _is_key(key, method) for key in keys)
+        case ast.DictComp(key=key):
+            return _is_key(key, method)
+    return False
+
+
+def _is_key(key: ast.expr, method: Function) -> bool:
+    """Whether torch's containers surely take a key."""
+    match key:
+        case ast.Constant(value=str(text)):
+            return _KEY.fullmatch(text) is not None and text not in _OWN_NAMES
+        case ast.JoinedStr(values=parts):
+            texts = [part.value for part in parts if isinstance(part, ast.Constant)]
+            filled = [part for part in parts if isinstance(part, ast.FormattedValue)]
+            if any("." in str(text) for text in texts) or any(part.format_spec is not None for part in filled):
+                return False
+            return bool(texts) or all(_counts(part.value, method) for part in filled)
+        case ast.Call(func=ast.Name(id="str"), args=[given], keywords=[]):
+            return _counts(given, method)
+        case ast.Name():
+            over = _loops_over(key, method)
+            return bool(over) and all(
+                isinstance(one, (ast.List, ast.Tuple)) and all(_is_key(item, method) for item in one.elts)
+                for one in over
+            )
+    return False
+
+
+def _counts(node: ast.expr, method: Function) -> bool:
+    """Whether a name is that of a loop over a range alone."""
+    over = _loops_over(node, method)
+    return bool(over) and all(isinstance(one, ast.Call) and getattr(one.func, "id", "") == "range" for one in over)
+
+
+def _loops_over(node: ast.expr, method: Function) -> list[ast.expr | None]:
+    """What the loops run over whose only target a name is; None for each other binding of the name."""
+    if not isinstance(node, ast.Name):
+        return []
+    inner = list(ast.walk(method.node))
+    loops = [one for one in inner if isinstance(one, (ast.For, ast.comprehension))]
+    over: list[ast.expr | None] = [one.iter for one in loops if getattr(one.target, "id", "") == node.id]
+    bound = [one for one in inner if isinstance(one, ast.Name) and one.id == node.id and isinstance(one.ctx, ast.Store)]
+    given = any(isinstance(one, ast.arg) and one.arg == node.id for one in inner)
+    return [*over, None] if given or len(bound) > len(over) else over
 
 
 def _is_text(key: ast.expr, method: Function) -> bool:
     match key:
         case ast.Constant(value=value):
-            return isinstance(value, str) and "." not in value
+            return isinstance(value, str)
         case ast.JoinedStr() | ast.Call(func=ast.Name(id="str")):
             return True
         case ast.Name(id=name):

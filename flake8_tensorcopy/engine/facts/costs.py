@@ -61,6 +61,7 @@ class TensorOfTensor(Fact):
     new: bool  # a tensor that the same expression has just made, in memory of its own
     graph: bool | None  # a tensor of the list is on the graph: known, known that none is, unknown
     numbers: bool  # at least one tensor, each proven to be 0-d and to lie on the host
+    filled: bool  # a list that surely holds something
     flat: bool  # a list of tensors, and none of them is known to hold its one number in a dimension of size 1
     evidence: int
 
