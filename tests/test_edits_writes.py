@@ -236,6 +236,28 @@ def test_a_generator_becomes_a_list(text: str, result: str | None) -> None:
     assert repaired(text + uses, "TSC207") == (None if result is None else HEAD + body(result + uses))
 
 
+SHADOWED = [
+    ("TSC207", "", "def f(net: nn.Module, list: int):"),
+    ("TSC207", "list = 1\n", "def f(net: nn.Module):"),
+    ("TSC207", "def list(x):\n    return x\n", "def f(net: nn.Module):"),
+    ("TSC207", "from shapes import *\n", "def f(net: nn.Module):"),
+    ("TSC207", "def g():\n    global list\n    list = 1\n", "def f(net: nn.Module):"),
+    ("TSC109", "", "def f(net: nn.Module, range: int):"),
+    ("TSC109", "from shapes import span as range\n", "def f(net: nn.Module):"),
+]
+
+
+@pytest.mark.parametrize(("code", "above", "header"), SHADOWED)
+def test_a_builtin_is_not_written_where_its_name_is_another(code: str, above: str, header: str) -> None:
+    head = f"import torch\nfrom torch import nn\n{above}\n\n{header}\n"
+    text = {
+        "TSC207": "p = net.parameters()\nn = sum(q.numel() for q in p)\nfor q in p:\n    print(q, n)",
+        "TSC109": "x = [torch.zeros(3)] * 2\nx[0] += 1\nreturn x",
+    }
+    assert repaired(text[code], code, head) is None
+    assert repaired(text[code], code, "import torch\nfrom torch import nn\n\n\ndef f(net: nn.Module):\n") is not None
+
+
 DRAWN = "i = torch.randint(0, 2, (9,))\n"
 ADDED = [
     ("x[i] += v", "x.index_put_((i,), v, accumulate=True)"),
