@@ -27,8 +27,8 @@ def body(text: str) -> str:
     return indent(dedent(text).strip("\n"), "    ") + "\n"
 
 
-def repaired(text: str, code: str, head: str = HEAD) -> str | None:
-    """The file after all repairs of a rule; None where it reports something and repairs nothing."""
+def repaired(text: str, code: str, head: str = HEAD, *, unsafe: bool = True) -> str | None:
+    """The file after all repairs of a rule, or the safe ones; None where it reports something and repairs nothing."""
     every = Options(preview=True)
     data = (head + body(text)).encode()
     source = Source.read(data)
@@ -37,7 +37,7 @@ def repaired(text: str, code: str, head: str = HEAD) -> str | None:
         data,
         lambda tree, lines: lint(tree, lines, every),
         lambda findings, tree, lines: [finding for finding in findings if finding.code == code],
-        unsafe=True,
+        unsafe=unsafe,
     )
     assert made.refused == ()
     return "".join(made.source.lines) if made.fixed else None
@@ -133,6 +133,40 @@ MOVED = [
 @pytest.mark.parametrize(("text", "result"), MOVED)
 def test_a_dropped_move_is_kept(text: str, result: str | None) -> None:
     assert repaired(text, "TSC204") == (None if result is None else HEAD + body(result))
+
+
+MADE = "x = torch.zeros(3)\n"
+SAFELY_MOVED = [
+    (MADE + "x.cuda()\nreturn x", True),
+    (MADE + "x.to('cuda', non_blocking=True)\nreturn x", True),
+    (MADE + "print(x.sum(), x.shape)\nx.to(y.device)\nx.add_(1)\nreturn x", True),
+    ("x.cuda()\nreturn x", True),
+    ("for a, b in torch.utils.data.DataLoader(v):\n    a.cuda()\n    net(a)", True),
+    (MADE + "x.cuda()\nkeep = x\nreturn x, keep", True),
+    (MADE + "x.half()\nreturn x", False),
+    (MADE + "x.long()\ny[x] = 1\nreturn y", False),
+    (MADE + "x.double()\nreturn x @ y", False),
+    (MADE + "x.to(torch.float64)\nreturn x", False),
+    (MADE + "x.to('cuda', torch.float64)\nreturn x", False),
+    (MADE + "x.to('cuda', dtype=torch.float64)\nreturn x", False),
+    (MADE + "x.to(y)\nreturn x", False),
+    (MADE + "x.to(n)\nreturn x", False),
+    (MADE + "keep = x\nx.cuda()\nx.add_(1)\nreturn keep, x", False),
+    (MADE + "keep = x.t()\nx.cuda()\nx.add_(1)\nreturn keep, x", False),
+    (MADE + "keep = [x]\nx.cuda()\nx.add_(1)\nreturn keep, x", False),
+    (MADE + "net.kept = x\nx.cuda()\nx.add_(1)\nreturn x", False),
+    ("x = v[0]\nx.cuda()\nx.add_(1)\nreturn v, x", False),
+    (MADE + "n.append(x)\nx.cuda()\nreturn x", False),
+    ("x.cuda()\nx.add_(1)\nreturn x", False),
+    (MADE + "def g():\n    return x\nx.cuda()\nreturn x, g", False),
+    (MADE + "g = lambda: x\nx.cuda()\nreturn x, g", False),
+    ("global w\nw = torch.zeros(3)\nw.cuda()\nreturn w", False),
+]
+
+
+@pytest.mark.parametrize(("text", "safe"), SAFELY_MOVED)
+def test_only_a_move_that_nothing_else_sees_is_safe(text: str, safe: bool) -> None:
+    assert (repaired(text, "TSC204", unsafe=False) is not None) == safe
 
 
 LOOP = "for p, q in zip(net.parameters(), net.parameters()):\n    "

@@ -69,6 +69,19 @@ def move_of(run: Run, node: ast.AST) -> Move | None:
     return known
 
 
+def to_device_only(run: Run, node: ast.Call) -> bool:
+    """Whether a call surely moves a tensor to a device and changes nothing else of it, as its dtype."""
+    move = move_of(run, node)
+    if move is None or move.dtype is not None:
+        return False
+    if any(keyword.arg not in ("device", "non_blocking") for keyword in node.keywords):
+        return False
+    asked = next((keyword.value for keyword in node.keywords if keyword.arg == "device"), None)
+    asked = asked or (node.args[0] if node.args else None)
+    value = run.now.env.get(asked.id) if isinstance(asked, ast.Name) else None
+    return value is None or all(ref.obj.kind != "tensor" for ref in value.refs)  # `x.to(y)` takes the dtype too
+
+
 def _read_move(run: Run, node: ast.Call, name: str) -> Move | None:
     assert isinstance(node.func, ast.Attribute)
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
