@@ -89,12 +89,14 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
 
 
 def _alone(run: Run, receiver: ast.expr, obj: Obj) -> bool:
-    """No other name, item or attribute that is known holds the tensor that a local name stands for."""
+    """No other name, item or attribute that is known holds the tensor that a local name stands for, but what it was
+    taken from as an item."""
     if not isinstance(receiver, ast.Name) or isinstance(run.function.node, ast.Module):
         return False
     name = receiver.id
     others = [value for known, value in run.now.env.items() if known != name]
-    held = [value for fields in run.now.heap.values() for value in fields.values()]
+    source = obj.parent if obj.owner == "item" else None
+    held = [value for holder, fields in run.now.heap.items() if holder is not source for value in fields.values()]
     return not any(ref.obj is obj for value in (*others, *held) for ref in value.refs)
 
 
