@@ -358,3 +358,33 @@ LAYOUTS = [
 @pytest.mark.parametrize(("code", "text", "result"), LAYOUTS)
 def test_layouts(code: str, text: str, result: str | None) -> None:
     assert repaired(text, code) == (None if result is None else HEAD + body(result))
+
+
+ONE = "w = torch.zeros(1, 2)\n"
+SAFELY_CLONED = [
+    ("h = torch.zeros(1, 2).expand(3, 2)\nh[0] = 1\nreturn h", True),
+    ("h = (x + 1).expand(3, 2)\nh[0] = 1\nreturn h", True),
+    (ONE + "h = w.expand(3, 2)\nh[0] = 1\nreturn h", True),
+    (ONE + "h = w.expand(3, 2)\nh[0] = 1\nw = y\nreturn h, w", True),
+    (ONE + "h = w.expand(3, 2)\nk = h\nh[0] = 1\nreturn h, k", True),
+    ("h = x.expand(3, 2)\nh += 1\nreturn h, x", True),  # which raised
+    (ONE + "h = w.expand(3, 2)\nh[0] = 1\nreturn w", False),
+    (ONE + "h = w.expand(3, 2)\nh[0] = 1\nprint(w)\nreturn h", False),
+    (ONE + "h = w.expand(3, 2)\nw.fill_(2)\nh[0] = 1\nreturn h", False),
+    (ONE + "k = w.t()\nh = w.expand(3, 2)\nh[0] = 1\nreturn h, k", False),
+    (ONE + "k = [w]\nh = w.expand(3, 2)\nh[0] = 1\nreturn h, k", False),
+    (ONE + "n.append(w)\nh = w.expand(3, 2)\nh[0] = 1\nreturn h", False),
+    (ONE + "e = w.expand(3, 2)\nh = e.to(v.dtype)\nh[0] = 1\nreturn e, h", False),
+    (ONE + "def g():\n    return w\nh = w.expand(3, 2)\nh[0] = 1\nreturn h, g", False),
+    (ONE + "for _ in range(n):\n    h = w.expand(3, 2)\n    h[0] = 1", False),
+    ("for _ in range(n):\n    w = x + 1\n    h = w.expand(3, 2)\n    h[0] = 1", True),
+    ("h = x.expand(3, 2)\nh[0] = 1\nreturn h", False),  # the caller's
+    ("h = net.w.expand(3, 2)\nh[0] = 1\nreturn h", False),
+    ("w = torch.arange(3)\na, b = torch.meshgrid(w, w)\na[0, 0] = 1\nreturn a, b", False),
+]
+
+
+@pytest.mark.parametrize(("text", "safe"), SAFELY_CLONED)
+def test_a_clone_is_safe_where_nothing_else_sees_the_write(text: str, safe: bool) -> None:
+    assert (repaired(text, "TSC301", unsafe=False) is not None) == safe
+    assert repaired(text, "TSC301") is not None

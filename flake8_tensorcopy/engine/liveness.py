@@ -52,6 +52,22 @@ def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:
     )
 
 
+def met_again(run: Run, name: str, statement: ast.stmt) -> bool:
+    """The statement may run a second time, in another pass of a loop, with what the name stood for in the first."""
+    loop = next((outer for outer in _around(run, statement) if isinstance(outer, _LOOPS)), None)
+    if loop is None:
+        return False
+    parents = run.parents()
+    for node in run.mentions(name):
+        holder: ast.AST | None = node
+        while holder is not None and parents.get(holder) is not loop:
+            holder = parents.get(holder)
+        if isinstance(node.ctx, ast.Store) and _place(node) < _place(statement):
+            if isinstance(holder, (ast.Assign, ast.AnnAssign)) or holder is getattr(loop, "target", loop):
+                return False
+    return True
+
+
 def _only_computed_with(parents: dict[ast.AST, ast.AST], node: ast.Name) -> bool:
     """`x + 1`, `x.sum()`, `x.shape`: nothing of it shares the memory of the tensor."""
     outer = parents.get(node)
