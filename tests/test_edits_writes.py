@@ -388,3 +388,45 @@ SAFELY_CLONED = [
 def test_a_clone_is_safe_where_nothing_else_sees_the_write(text: str, safe: bool) -> None:
     assert (repaired(text, "TSC301", unsafe=False) is not None) == safe
     assert repaired(text, "TSC301") is not None
+
+
+TRIPS = [
+    ("b = torch.tensor(x.cpu().numpy()).to(v.device)\nreturn b", "b = x.to(v.device)\nreturn b"),
+    (
+        "b = torch.tensor(x.cpu().numpy()).to(v.device)\nb.add_(1)\nreturn b",
+        "b = x.to(v.device, copy=True)\nb.add_(1)\nreturn b",
+    ),
+    (
+        "b = torch.tensor(x.cpu().numpy()).to(x.device)\nb[0] = 1\nreturn b",
+        "b = x.clone()\nb[0] = 1\nreturn b",
+    ),
+    (
+        "b = torch.tensor(x.cpu().numpy()).cuda()\nx.add_(1)\nreturn b",
+        "b = x.cuda().clone()\nx.add_(1)\nreturn b",
+    ),
+    (
+        "b = torch.tensor(x.cpu().numpy(), device=v.device)\nx += 1\nreturn b",
+        "b = x.to(device=v.device).clone()\nx += 1\nreturn b",
+    ),
+    (
+        "b = torch.tensor(net.w.cpu().numpy()).cuda()\nnet.w.zero_()\nreturn b",
+        "b = net.w.cuda().clone()\nnet.w.zero_()\nreturn b",
+    ),
+    (
+        "for _ in range(n):\n    x.add_(1)\n    b = torch.tensor(x.cpu().numpy()).cuda()\nreturn b",
+        "for _ in range(n):\n    x.add_(1)\n    b = x.cuda().clone()\nreturn b",
+    ),
+    (
+        "x.add_(1)\nb = torch.tensor(x.cpu().numpy()).cuda()\nreturn b",
+        "x.add_(1)\nb = x.cuda()\nreturn b",
+    ),
+    (
+        "b = torch.tensor((x + 1).cpu().numpy()).cuda()\nb.add_(1)\nreturn b",
+        "b = (x + 1).cuda()\nb.add_(1)\nreturn b",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "result"), TRIPS)
+def test_what_stays_on_the_device_is_copied_where_it_is_written(text: str, result: str) -> None:
+    assert repaired(text, "TSC506") == HEAD + body(result)
