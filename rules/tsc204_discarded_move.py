@@ -35,8 +35,10 @@ def steps(count: int, device: torch.device) -> torch.Tensor:
 
 ## Fix
 
-The result is assigned to the name or attribute (`x = x.to(device)`). Safe for a local name, unsafe for an attribute;
-none for a leaf, an item, and a name that is not read again. Better still: make the tensor there (`device=`, `dtype=`).
+The result is assigned to the name or attribute (`x = x.to(device)`). Safe for a move to a device alone, of a
+local name that no other name, closure or container shares the tensor with; unsafe for a change of dtype or layout, and
+for an attribute. None for a leaf, an item, and a name that is not read again. Better still: make the tensor there
+(`device=`, `dtype=`).
 
 ## Limits
 
@@ -81,7 +83,7 @@ def _assigned(fact: DroppedResult, region: Region) -> Fix | None:
         return None
     if fact.target is None or fact.statement is None or (target := edit.quoted(fact.target)) is None:
         return None
-    return edit.fix("Assign the result", edit.assign(fact.statement, target), safe=fact.slot == "name")
+    return edit.fix("Assign the result", edit.assign(fact.statement, target), safe=fact.alone)
 
 
 RULE = Rule(

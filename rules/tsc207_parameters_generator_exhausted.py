@@ -46,7 +46,8 @@ def fit(model: nn.Module, batches: list[torch.Tensor]) -> None:
 ## Fix
 
 `list(..)` around what makes the generator. Safe for what a module hands out, `filter` and a generator expression;
-unsafe for `zip`, `map` and functions with `yield`, which then run at once. None where `next(..)` takes from it.
+unsafe for `zip`, `map` and functions with `yield`, which then run at once. None where `next(..)` takes from it,
+and where `list` is another name there.
 
 ## Limits
 
@@ -84,7 +85,9 @@ def check(facts: list[Exhausted], region: Region) -> Iterator[Finding]:
         message = f"`{fact.name}` is {what}{bound}, which can be gone through once: {when}; keep a `list(..)`"
         # What a list holds is decided where it is made: the same, unless the rest of the program is part of it.
         safe = fact.made in _OF_MODULES or fact.made == "filter" or isinstance(fact.supply, ast.GeneratorExp)
-        fix = region.edit.fix("Keep a list", region.edit.call(fact.supply, "list"), safe=safe)
+        function = None if fact.supply is None else region.edit.builtin("list", fact.supply)
+        kept = None if function is None else region.edit.call(fact.supply, function)
+        fix = region.edit.fix("Keep a list", kept, safe=safe)
         yield Finding(region.span(fact.site), "TSC207", message, fact.steps(region), fix=fix)
 
 

@@ -39,7 +39,9 @@ def conductivity(base: torch.Tensor, cells: int) -> torch.Tensor:
 
 ## Fix
 
-`.clone()` after the expansion, or after a conversion of it. Safe. None where a function returns it among other things.
+`.clone()` after the expansion, or after a conversion of it. Safe where torch refuses the write, and where nothing
+else uses what was expanded afterwards, as of `torch.zeros(1, 3).expand(..)`; unsafe where another name, a caller or an
+object may read it. None where a function returns it among other things.
 
 ## Limits
 
@@ -88,7 +90,9 @@ def check(facts: list[OverlappingWrite], region: Region) -> Iterator[Finding]:
             clone = edit.after(fact.unpacked, f"{fact.bound} = {fact.bound}.clone()")
         else:
             clone = edit.method(fact.cloned, ".clone()")
-        fix = edit.fix("Clone what is expanded", clone, safe=True)
+        # What torch refuses has changed nothing else; what it takes may be meant to reach the tensor that was expanded.
+        safe = fact.silent is False or (fact.alone and fact.unpacked is None)
+        fix = edit.fix("Clone what is expanded", clone, safe=safe)
         yield Finding(region.span(fact.site), "TSC301", message, fact.steps(region), fix=fix)
 
 

@@ -33,7 +33,8 @@ def pseudo_labels(logits: torch.Tensor) -> torch.Tensor:
 ## Fix
 
 The way to the host and through NumPy goes, `detach()` stays, and so does a move to a device that may be another one.
-Unsafe: the result shares the memory of the tensor. Add `clone()` where one of them is written afterwards.
+Unsafe: the result shares the memory of the tensor; where one of them is written afterwards, it is a copy (`clone()`,
+`copy=True`).
 
 ## Limits
 
@@ -93,6 +94,10 @@ def _fix(fact: RoundTrip, region: Region) -> Fix | None:
     match fact.site:
         case ast.Call(func=ast.Attribute(attr="to"), args=[device], keywords=[]) if ast.unparse(device) == there:
             parts.append(edit.drop_call(fact.site))
+            if fact.written:
+                parts.append(edit.method(fact.site, ".clone()"))
+        case _ if fact.written:
+            parts.append(edit.cloned(fact.site))
     return edit.fix("Stay on the device", *parts, safe=False)
 
 

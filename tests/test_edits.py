@@ -706,6 +706,12 @@ REPEATED: dict[str, Pair] = {
     "a name bound inside": ("kept = [f()] * (n := 3)\n", None),
     "awaited": ("async def g():\n    return [await f()] * n\n", None),
     "in the body of a class": ("class A:\n    kept = [f()] * n\n", None),
+    "range is another name": ("def g(range):\n    return [f()] * range\n", None),
+    "tuple is another name": ("def g(tuple):\n    return (f(),) * 2\n", None),
+    "another function has the name": (
+        "def g(range):\n    return range\nkept = [f()] * n\n",
+        "def g(range):\n    return range\nkept = [f() for _ in range(n)]\n",
+    ),
     "in a method": (
         "class A:\n    def g(self):\n        return [f()] * n\n",
         "class A:\n    def g(self):\n        return [f() for _ in range(n)]\n",
@@ -757,6 +763,7 @@ KEYED: dict[str, Pair] = {
     "no value": ("kept = dict.fromkeys(names)\n", None),
     "starred": ("kept = dict.fromkeys(*names, f())\n", None),
     "another class": ("kept = Counter.fromkeys(names, f())\n", None),
+    "dict is another name": ("dict = Counter\nkept = dict.fromkeys(names, f())\n", None),
     "in the body of a class": ("class A:\n    kept = dict.fromkeys(names, f())\n", None),
 }
 
@@ -781,6 +788,7 @@ EACH: dict[str, Pair] = {
     "loose": ("kept = list(a or b)\n", None),
     "a generator": ("kept = list(y for y in z)\n", None),
     "starred": ("kept = list(*z)\n", None),
+    "list is another name": ("list = fetch\nkept = list(m.ps())\n", None),
     "sorted": ("kept = sorted(z)\n", None),
 }
 

@@ -27,8 +27,8 @@ def body(text: str) -> str:
     return indent(dedent(text).strip("\n"), "    ") + "\n"
 
 
-def repaired(text: str, code: str, head: str = HEAD) -> str | None:
-    """The file after all repairs of a rule; None where it reports something and repairs nothing."""
+def repaired(text: str, code: str, head: str = HEAD, *, unsafe: bool = True) -> str | None:
+    """The file after all repairs of a rule, or the safe ones; None where it reports something and repairs nothing."""
     every = Options(preview=True)
     data = (head + body(text)).encode()
     source = Source.read(data)
@@ -37,7 +37,7 @@ def repaired(text: str, code: str, head: str = HEAD) -> str | None:
         data,
         lambda tree, lines: lint(tree, lines, every),
         lambda findings, tree, lines: [finding for finding in findings if finding.code == code],
-        unsafe=True,
+        unsafe=unsafe,
     )
     assert made.refused == ()
     return "".join(made.source.lines) if made.fixed else None
@@ -133,6 +133,40 @@ MOVED = [
 @pytest.mark.parametrize(("text", "result"), MOVED)
 def test_a_dropped_move_is_kept(text: str, result: str | None) -> None:
     assert repaired(text, "TSC204") == (None if result is None else HEAD + body(result))
+
+
+MADE = "x = torch.zeros(3)\n"
+SAFELY_MOVED = [
+    (MADE + "x.cuda()\nreturn x", True),
+    (MADE + "x.to('cuda', non_blocking=True)\nreturn x", True),
+    (MADE + "print(x.sum(), x.shape)\nx.to(y.device)\nx.add_(1)\nreturn x", True),
+    ("x.cuda()\nreturn x", True),
+    ("for a, b in torch.utils.data.DataLoader(v):\n    a.cuda()\n    net(a)", True),
+    (MADE + "x.cuda()\nkeep = x\nreturn x, keep", True),
+    (MADE + "x.half()\nreturn x", False),
+    (MADE + "x.long()\ny[x] = 1\nreturn y", False),
+    (MADE + "x.double()\nreturn x @ y", False),
+    (MADE + "x.to(torch.float64)\nreturn x", False),
+    (MADE + "x.to('cuda', torch.float64)\nreturn x", False),
+    (MADE + "x.to('cuda', dtype=torch.float64)\nreturn x", False),
+    (MADE + "x.to(y)\nreturn x", False),
+    (MADE + "x.to(n)\nreturn x", False),
+    (MADE + "keep = x\nx.cuda()\nx.add_(1)\nreturn keep, x", False),
+    (MADE + "keep = x.t()\nx.cuda()\nx.add_(1)\nreturn keep, x", False),
+    (MADE + "keep = [x]\nx.cuda()\nx.add_(1)\nreturn keep, x", False),
+    (MADE + "net.kept = x\nx.cuda()\nx.add_(1)\nreturn x", False),
+    ("x = v[0]\nx.cuda()\nx.add_(1)\nreturn v, x", False),
+    (MADE + "n.append(x)\nx.cuda()\nreturn x", False),
+    ("x.cuda()\nx.add_(1)\nreturn x", False),
+    (MADE + "def g():\n    return x\nx.cuda()\nreturn x, g", False),
+    (MADE + "g = lambda: x\nx.cuda()\nreturn x, g", False),
+    ("global w\nw = torch.zeros(3)\nw.cuda()\nreturn w", False),
+]
+
+
+@pytest.mark.parametrize(("text", "safe"), SAFELY_MOVED)
+def test_only_a_move_that_nothing_else_sees_is_safe(text: str, safe: bool) -> None:
+    assert (repaired(text, "TSC204", unsafe=False) is not None) == safe
 
 
 LOOP = "for p, q in zip(net.parameters(), net.parameters()):\n    "
@@ -236,6 +270,28 @@ def test_a_generator_becomes_a_list(text: str, result: str | None) -> None:
     assert repaired(text + uses, "TSC207") == (None if result is None else HEAD + body(result + uses))
 
 
+SHADOWED = [
+    ("TSC207", "", "def f(net: nn.Module, list: int):"),
+    ("TSC207", "list = 1\n", "def f(net: nn.Module):"),
+    ("TSC207", "def list(x):\n    return x\n", "def f(net: nn.Module):"),
+    ("TSC207", "from shapes import *\n", "def f(net: nn.Module):"),
+    ("TSC207", "def g():\n    global list\n    list = 1\n", "def f(net: nn.Module):"),
+    ("TSC109", "", "def f(net: nn.Module, range: int):"),
+    ("TSC109", "from shapes import span as range\n", "def f(net: nn.Module):"),
+]
+
+
+@pytest.mark.parametrize(("code", "above", "header"), SHADOWED)
+def test_a_builtin_is_not_written_where_its_name_is_another(code: str, above: str, header: str) -> None:
+    head = f"import torch\nfrom torch import nn\n{above}\n\n{header}\n"
+    text = {
+        "TSC207": "p = net.parameters()\nn = sum(q.numel() for q in p)\nfor q in p:\n    print(q, n)",
+        "TSC109": "x = [torch.zeros(3)] * 2\nx[0] += 1\nreturn x",
+    }
+    assert repaired(text[code], code, head) is None
+    assert repaired(text[code], code, "import torch\nfrom torch import nn\n\n\ndef f(net: nn.Module):\n") is not None
+
+
 DRAWN = "i = torch.randint(0, 2, (9,))\n"
 ADDED = [
     ("x[i] += v", "x.index_put_((i,), v, accumulate=True)"),
@@ -302,3 +358,75 @@ LAYOUTS = [
 @pytest.mark.parametrize(("code", "text", "result"), LAYOUTS)
 def test_layouts(code: str, text: str, result: str | None) -> None:
     assert repaired(text, code) == (None if result is None else HEAD + body(result))
+
+
+ONE = "w = torch.zeros(1, 2)\n"
+SAFELY_CLONED = [
+    ("h = torch.zeros(1, 2).expand(3, 2)\nh[0] = 1\nreturn h", True),
+    ("h = (x + 1).expand(3, 2)\nh[0] = 1\nreturn h", True),
+    (ONE + "h = w.expand(3, 2)\nh[0] = 1\nreturn h", True),
+    (ONE + "h = w.expand(3, 2)\nh[0] = 1\nw = y\nreturn h, w", True),
+    (ONE + "h = w.expand(3, 2)\nk = h\nh[0] = 1\nreturn h, k", True),
+    ("h = x.expand(3, 2)\nh += 1\nreturn h, x", True),  # which raised
+    (ONE + "h = w.expand(3, 2)\nh[0] = 1\nreturn w", False),
+    (ONE + "h = w.expand(3, 2)\nh[0] = 1\nprint(w)\nreturn h", False),
+    (ONE + "h = w.expand(3, 2)\nw.fill_(2)\nh[0] = 1\nreturn h", False),
+    (ONE + "k = w.t()\nh = w.expand(3, 2)\nh[0] = 1\nreturn h, k", False),
+    (ONE + "k = [w]\nh = w.expand(3, 2)\nh[0] = 1\nreturn h, k", False),
+    (ONE + "n.append(w)\nh = w.expand(3, 2)\nh[0] = 1\nreturn h", False),
+    (ONE + "e = w.expand(3, 2)\nh = e.to(v.dtype)\nh[0] = 1\nreturn e, h", False),
+    (ONE + "def g():\n    return w\nh = w.expand(3, 2)\nh[0] = 1\nreturn h, g", False),
+    (ONE + "for _ in range(n):\n    h = w.expand(3, 2)\n    h[0] = 1", False),
+    ("for _ in range(n):\n    w = x + 1\n    h = w.expand(3, 2)\n    h[0] = 1", True),
+    ("h = x.expand(3, 2)\nh[0] = 1\nreturn h", False),  # the caller's
+    ("h = net.w.expand(3, 2)\nh[0] = 1\nreturn h", False),
+    ("w = torch.arange(3)\na, b = torch.meshgrid(w, w)\na[0, 0] = 1\nreturn a, b", False),
+]
+
+
+@pytest.mark.parametrize(("text", "safe"), SAFELY_CLONED)
+def test_a_clone_is_safe_where_nothing_else_sees_the_write(text: str, safe: bool) -> None:
+    assert (repaired(text, "TSC301", unsafe=False) is not None) == safe
+    assert repaired(text, "TSC301") is not None
+
+
+TRIPS = [
+    ("b = torch.tensor(x.cpu().numpy()).to(v.device)\nreturn b", "b = x.to(v.device)\nreturn b"),
+    (
+        "b = torch.tensor(x.cpu().numpy()).to(v.device)\nb.add_(1)\nreturn b",
+        "b = x.to(v.device, copy=True)\nb.add_(1)\nreturn b",
+    ),
+    (
+        "b = torch.tensor(x.cpu().numpy()).to(x.device)\nb[0] = 1\nreturn b",
+        "b = x.clone()\nb[0] = 1\nreturn b",
+    ),
+    (
+        "b = torch.tensor(x.cpu().numpy()).cuda()\nx.add_(1)\nreturn b",
+        "b = x.cuda().clone()\nx.add_(1)\nreturn b",
+    ),
+    (
+        "b = torch.tensor(x.cpu().numpy(), device=v.device)\nx += 1\nreturn b",
+        "b = x.to(device=v.device).clone()\nx += 1\nreturn b",
+    ),
+    (
+        "b = torch.tensor(net.w.cpu().numpy()).cuda()\nnet.w.zero_()\nreturn b",
+        "b = net.w.cuda().clone()\nnet.w.zero_()\nreturn b",
+    ),
+    (
+        "for _ in range(n):\n    x.add_(1)\n    b = torch.tensor(x.cpu().numpy()).cuda()\nreturn b",
+        "for _ in range(n):\n    x.add_(1)\n    b = x.cuda().clone()\nreturn b",
+    ),
+    (
+        "x.add_(1)\nb = torch.tensor(x.cpu().numpy()).cuda()\nreturn b",
+        "x.add_(1)\nb = x.cuda()\nreturn b",
+    ),
+    (
+        "b = torch.tensor((x + 1).cpu().numpy()).cuda()\nb.add_(1)\nreturn b",
+        "b = (x + 1).cuda()\nb.add_(1)\nreturn b",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "result"), TRIPS)
+def test_what_stays_on_the_device_is_copied_where_it_is_written(text: str, result: str) -> None:
+    assert repaired(text, "TSC506") == HEAD + body(result)

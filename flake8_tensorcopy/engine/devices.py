@@ -71,6 +71,7 @@ class Devices:
     homes: dict[Obj, str] = field(default_factory=dict)  # where what operations made lies
     widened: list[tuple[Place, int, WidenedMove]] = field(default_factory=list)  # wide copies under a name, moved
     round_trips: list[tuple[tuple[Place, ...], int, RoundTrip]] = field(default_factory=list)
+    apart: dict[RoundTrip, set[Obj]] = field(default_factory=dict)  # what would be one tensor without the trip
     saved: set[str] = field(default_factory=set)  # where `torch.save` has put something, as text
     strengths: dict[Obj, int] = field(default_factory=dict)  # evidence at the end of the function
     losses: list[Obj] = field(default_factory=list)  # what others call `backward()` on

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.run import Run
 
+_PLAIN = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -25,6 +27,54 @@ def read_later(run: Run, name: str, statement: ast.stmt) -> bool:
             if _reads_first(run, (node for node in mentions if node in within), around):
                 return True
     return False
+
+
+def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:
+    """What the name stands for at a statement was stored, handed on or viewed nowhere before, as far as can be seen,
+    and the name is the function's own."""
+    parents = run.parents()
+    scoped = any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in parents)
+    if scoped or name in run.closed_over:
+        return False
+    inside = set(ast.walk(statement))
+    again: set[ast.AST] = set()  # what another pass of a loop may do before
+    for outer in _around(run, statement):
+        if isinstance(outer, _LOOPS):
+            if not isinstance(outer, ast.While) and any(
+                isinstance(node, ast.Name) and node.id == name for node in ast.walk(outer.target)
+            ):
+                break  # each pass has a tensor of its own
+            again.update(ast.walk(outer))
+    return all(
+        isinstance(node.ctx, ast.Store) or _only_computed_with(parents, node)
+        for node in run.mentions(name)
+        if node not in inside and (_place(node) < _place(statement) or node in again)
+    )
+
+
+def met_again(run: Run, name: str, statement: ast.stmt) -> bool:
+    """The statement may run a second time, in another pass of a loop, with what the name stood for in the first."""
+    loop = next((outer for outer in _around(run, statement) if isinstance(outer, _LOOPS)), None)
+    if loop is None:
+        return False
+    parents = run.parents()
+    for node in run.mentions(name):
+        holder: ast.AST | None = node
+        while holder is not None and parents.get(holder) is not loop:
+            holder = parents.get(holder)
+        if isinstance(node.ctx, ast.Store) and _place(node) < _place(statement):
+            if isinstance(holder, (ast.Assign, ast.AnnAssign)) or holder is getattr(loop, "target", loop):
+                return False
+    return True
+
+
+def _only_computed_with(parents: dict[ast.AST, ast.AST], node: ast.Name) -> bool:
+    """`x + 1`, `x.sum()`, `x.shape`: nothing of it shares the memory of the tensor."""
+    outer = parents.get(node)
+    if isinstance(outer, ast.Attribute):
+        op = ops.method(outer.attr)
+        return outer.attr in _PLAIN or (op is not None and op.result == "fresh" and not op.writes)
+    return isinstance(outer, (ast.BinOp, ast.Compare))
 
 
 def _around(run: Run, statement: ast.stmt) -> Iterator[ast.AST]:

@@ -20,7 +20,7 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar, shown_once
-from flake8_tensorcopy.engine.liveness import read_later
+from flake8_tensorcopy.engine.liveness import kept_to_itself, read_later
 from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.parameters import finish_wraps
 from flake8_tensorcopy.engine.repeated import finish_repeats
@@ -31,6 +31,7 @@ from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.tiling import mixed_repeats
 from flake8_tensorcopy.engine.trained import finish_training, judge_inputs
+from flake8_tensorcopy.engine.transfers import to_device_only
 from flake8_tensorcopy.engine.unwrapped import report_unwrapped
 from flake8_tensorcopy.engine.updating import change_of, under_no_grad
 from flake8_tensorcopy.engine.values import (
@@ -79,11 +80,24 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             target=call.func.value,
             method=True,
             slot=_slot(run, call.func.value),
+            alone=to_device_only(run, call) and _alone(run, call.func.value, obj),
             leaf=leaf,
             recorded=leaf and run.stmt is not None and not under_no_grad(run, run.stmt),
         )
     )
     run.about[(DroppedResult, call)] = (obj, run.stmt)
+
+
+def _alone(run: Run, receiver: ast.expr, obj: Obj) -> bool:
+    """No other name, item or attribute that is known holds the tensor that a local name stands for, but what it was
+    taken from as an item."""
+    if not isinstance(receiver, ast.Name) or isinstance(run.function.node, ast.Module):
+        return False
+    name = receiver.id
+    others = [value for known, value in run.now.env.items() if known != name]
+    source = obj.parent if obj.owner == "item" else None
+    held = [value for holder, fields in run.now.heap.items() if holder is not source for value in fields.values()]
+    return not any(ref.obj is obj for value in (*others, *held) for ref in value.refs)
 
 
 def _made_to_try(receiver: ast.expr, obj: Obj) -> bool:
@@ -142,7 +156,15 @@ def _settle_dropped(run: Run) -> None:
     for mark, fact in list(run.facts.items()):
         if isinstance(fact, DroppedResult) and fact.slot == "name" and fact.evidence >= 2:
             assert fact.statement is not None and isinstance(fact.target, ast.Name)
-            run.facts[mark] = replace(fact, read=read_later(run, fact.target.id, fact.statement))
+            about = run.about.get((DroppedResult, fact.site))
+            lent = about is None or (
+                about[0].owner != "fresh" and any(write.ref.obj is about[0] for write in run.log)
+            )  # others see what is written to it
+            run.facts[mark] = replace(
+                fact,
+                read=read_later(run, fact.target.id, fact.statement),
+                alone=fact.alone and not lent and kept_to_itself(run, fact.target.id, fact.statement),
+            )
 
 
 def accumulated(run: Run) -> None:

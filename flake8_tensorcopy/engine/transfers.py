@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.devices import Flight, Looped, Move
@@ -67,6 +68,19 @@ def move_of(run: Run, node: ast.AST) -> Move | None:
     if known is None and node not in run.devices.moves:
         known = run.devices.moves[node] = _read_move(run, node, node.func.attr)
     return known
+
+
+def to_device_only(run: Run, node: ast.Call) -> bool:
+    """Whether a call surely moves a tensor to a device and changes nothing else of it, as its dtype."""
+    move = move_of(run, node)
+    if move is None or move.dtype is not None:
+        return False
+    if any(keyword.arg not in ("device", "non_blocking") for keyword in node.keywords):
+        return False
+    asked = next((keyword.value for keyword in node.keywords if keyword.arg == "device"), None)
+    asked = asked or (node.args[0] if node.args else None)
+    value = run.now.env.get(asked.id) if isinstance(asked, ast.Name) else None
+    return value is None or all(ref.obj.kind != "tensor" for ref in value.refs)  # `x.to(y)` takes the dtype too
 
 
 def _read_move(run: Run, node: ast.Call, name: str) -> Move | None:
@@ -529,6 +543,8 @@ def round_trip(run: Run, node: ast.Call, ref: Ref, device: str) -> None:
     on_host = tuple(place for place in places if getattr(place.node, "lineno", 0) >= fetched.lineno)
     if all(place.last_use in (0, run.clock) for place in on_host):
         run.devices.round_trips.append((on_host, run.clock, fact))
+        if start.place is not None:
+            run.devices.apart[fact] = {ref.obj, start.obj}
 
 
 def _makes(run: Run, node: ast.AST) -> str | None:
@@ -585,10 +601,29 @@ def _way_back(run: Run, ref: Ref, places: list[Place], way: list[ast.AST]) -> tu
 def round_trips(run: Run) -> list[RoundTrip]:
     """Those of which nothing else used what was on the host."""
     return [
-        fact
+        replace(fact, written=_written_after(run, fact))
         for places, clock, fact in run.devices.round_trips
         if all(place.last_use in (0, clock) and place not in run.shown for place in places)
     ]
+
+
+def _written_after(run: Run, fact: RoundTrip) -> bool:
+    """Whether the tensor that went to the host, which has a name, or the one that came back is written below, or in
+    another pass of a loop."""
+    objects = run.devices.apart.get(fact)
+    if objects is None:
+        return False
+    parents = run.parents()
+    outer, looped = parents.get(fact.site), False
+    while outer is not None:
+        looped = looped or isinstance(outer, (ast.For, ast.AsyncFor, ast.While))
+        outer = parents.get(outer)
+    line = getattr(fact.site, "lineno", 0)
+    return any(
+        (write.ref.obj in objects or write.ref.obj.node is fact.site)
+        and (looped or getattr(write.node, "lineno", line) >= line)
+        for write in run.log
+    )
 
 
 def widened_moves(run: Run) -> list[WidenedMove]:

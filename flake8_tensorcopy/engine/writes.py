@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.facts import (
     OverlappingWrite,
     SharedWrite,
 )
+from flake8_tensorcopy.engine.liveness import kept_to_itself, met_again, read_later
 from flake8_tensorcopy.engine.parameters import wrapped_written
 from flake8_tensorcopy.engine.parts import beside, mixed
 from flake8_tensorcopy.engine.repeated import slot_written
@@ -101,6 +102,34 @@ def _reach_owners(run: Run, ref: Ref, write: Write) -> None:
             run.now.add_write(obj, upper)
 
 
+def _base_is_left(run: Run, ref: Ref, copied: Link) -> bool:
+    """Nothing that does not come from a copy made at a link would see the write, or changes what is copied there."""
+    parents = run.parents()
+    statement = parents.get(copied.node)
+    while statement is not None and not isinstance(statement, ast.stmt):
+        statement = parents.get(statement)
+    if ref.obj.owner != "fresh" or statement is None:
+        return False
+
+    def passes_by(value: Value) -> bool:
+        return any(
+            one.obj is ref.obj and not any(link.node is copied.node and link.op == copied.op for link in one.chain)
+            for one in value.refs
+        )
+
+    if any(passes_by(value) for fields in run.now.heap.values() for value in fields.values()):
+        return False
+    local = not isinstance(run.function.node, ast.Module)
+    return all(
+        local
+        and not read_later(run, name, statement)
+        and not met_again(run, name, statement)
+        and kept_to_itself(run, name, statement)
+        for name, value in run.now.env.items()
+        if passes_by(value)
+    )
+
+
 def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bool) -> None:
     ref = write.ref
     if write.how == "training":
@@ -129,6 +158,7 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                 cloned=cloned_at(run, last),
                 unpacked=unpacked_at(overlap, ref.place),
                 bound=ref.place.name if ref.place is not None else "",
+                alone=_base_is_left(run, ref, last),
             )
         )
     links = [link for link in ref.chain if link.kind in (NUMPY, MAYBE)]

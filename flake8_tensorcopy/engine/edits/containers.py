@@ -8,11 +8,12 @@ import libcst as cst
 
 from flake8_tensorcopy.engine.edits import imports
 from flake8_tensorcopy.engine.edits.calls import PRIMARY
-from flake8_tensorcopy.engine.edits.places import Edits, Places, end_of, from_end, start_of, to_start
+from flake8_tensorcopy.engine.edits.names import Names
+from flake8_tensorcopy.engine.edits.places import Edits, end_of, from_end, start_of, to_start
 from flake8_tensorcopy.engine.model import Edit, Span
 
 
-class Containers(Places):
+class Containers(Names):
     """Comprehensions, in which each item is made anew."""
 
     def repeated(self, site: ast.AST, opening: str = "", closing: str = "") -> Edits | None:
@@ -27,6 +28,9 @@ class Containers(Places):
         if not isinstance(items, (cst.List, cst.Tuple)):
             items, count = count, items
         if not isinstance(items, (cst.List, cst.Tuple)) or len(items.lpar) != isinstance(items, cst.Tuple):
+            return None
+        written = ["range", "tuple"] if isinstance(items, cst.Tuple) else ["range"]
+        if any(self.builtin(name, site) is None for name in written):
             return None
         display, factor, times = self._outer(items), self._outer(count), self.quoted(count)
         cut = from_end(display, factor) if items is product.left else to_start(factor, display)
@@ -82,7 +86,7 @@ class Containers(Places):
                     func=cst.Name("list" | "tuple" | "dict" as kind),
                     args=[cst.Arg(value=values, keyword=None, star="")],
                 ) as call
-            ):
+            ) if self.builtin(kind, site) is not None:
                 opening, closing = {"list": ("[", "]"), "tuple": ("tuple(", ")"), "dict": ("{", "}")}[kind]
                 whole, inner = self._region.place(call), self._outer(values)
                 head, tail = to_start(whole, inner), from_end(inner, whole)
@@ -101,7 +105,7 @@ class Containers(Places):
                     func=cst.Attribute(value=cst.Name("dict"), attr=cst.Name("fromkeys")),
                     args=[cst.Arg(value=keys, keyword=None, star=""), cst.Arg(keyword=None, star="")],
                 ) as call
-            ) if value is not None and self._can_be_inside(site):
+            ) if value is not None and self.builtin("dict", site) is not None and self._can_be_inside(site):
                 whole, inner = self._region.place(call), self._outer(keys)
                 head, tail = to_start(whole, inner), from_end(inner, whole)
                 bare = bool(keys.lpar) or isinstance(keys, PRIMARY)

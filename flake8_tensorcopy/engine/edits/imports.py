@@ -55,6 +55,17 @@ def free(tree: ast.Module, name: str, full: str, line: int) -> bool:
     ) and not any(binding.name == name for scope in _around(tree, line)[1:] for binding in _bindings(scope))
 
 
+def built_in(tree: ast.Module, name: str, line: int) -> bool:
+    """Whether a name of Python means itself on a line: nothing around it binds the name, nor may a star import."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(names=[ast.alias(name="*")]):
+                return False
+            case ast.Global(names=names) if name in names:
+                return False
+    return all(binding.name != name for scope in _around(tree, line) for binding in _bindings(scope))
+
+
 def in_class_body(tree: ast.Module, line: int) -> bool:
     """Whether a line belongs to the body of a class, and to no function in it."""
     return isinstance(_around(tree, line)[-1], ast.ClassDef)

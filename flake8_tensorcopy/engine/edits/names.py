@@ -49,6 +49,10 @@ class Names(Places):
         local, edits = found
         return f"{local}.{rest}", edits
 
+    def builtin(self, name: str, site: ast.AST) -> str | None:
+        """A function or type of Python, as `list`, by its name; None where the name may mean something else."""
+        return name if imports.built_in(self._region.tree, name, self._region.line(site)) else None
+
     def unused(self, name: str) -> str:
         """The name, or one like it, that stands nowhere in the file."""
         known = {node.id for node in ast.walk(self._region.tree) if isinstance(node, ast.Name)}

@@ -47,6 +47,7 @@ class DroppedResult(Fact):
     method: bool = False  # as a method
     slot: str = ""  # what an assignment to `target` binds: name attribute item; global, part (`.grad`) if it cannot
     read: bool = False  # the name is read afterwards
+    alone: bool = False  # a tensor moved to a device, which only that local name of the function leads to
     leaf: bool = False  # a leaf or a Parameter, which a new tensor would not be
     recorded: bool = False  # a leaf, of which autograd would record a write
 

@@ -201,6 +201,7 @@ class OverlappingWrite(Fact):
     cloned: ast.AST | None = None  # the expression that a `.clone()` can follow: its value is one tensor
     unpacked: ast.Assign | None = None  # or the statement that gives `bound` one of several
     bound: str = ""
+    alone: bool = False  # what was expanded is used by nothing else afterwards
 
     @property
     def verb(self) -> str:

@@ -58,6 +58,7 @@ class RoundTrip(Fact):
     arrays: tuple[ast.AST, ...]  # the calls that made arrays on the way
     made: tuple[ast.AST, ...]  # those of torch that made tensors of them
     device: str
+    written: bool = False  # the tensor that is kept under a name, or what came back, is written afterwards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
