@@ -72,3 +72,125 @@ def test_what_may_be_the_parameters_themselves_has_no_safe_copy(before: str, aft
     arguments = "net: nn.Module, opt: torch.optim.Optimizer, data, n, options"
     made = repaired(function(arguments, BEST.replace("{}", before)), "TSC112")
     assert made == (None if after is None else function(arguments, BEST.replace("{}", after)))
+
+
+# ----- a second name for a module
+
+TRAINED = """\
+class Learner:
+    def __init__(self, net: nn.Module):
+        {first}
+        {second}
+        self.opt = torch.optim.SGD({parameters}, lr=0.1)
+
+    def step(self, x):
+        loss = (self.net(x) - self.old_net(x) - 1).pow(2).mean()
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+"""
+NET, OLD, DEEP = "self.net = net", "self.old_net = net", "self.old_net = copy.deepcopy(net)"
+
+ATTRIBUTES = [
+    (NET, OLD, "self.net.parameters()", (NET, DEEP)),
+    (NET, OLD, "self.old_net.parameters()", None),
+    (NET, OLD, "[p for p in self.old_net.parameters() if p.requires_grad]", None),
+    (NET, OLD, "[{'params': p} for p in self.old_net.parameters()]", None),
+    (OLD, NET, "self.old_net.parameters()", None),
+    (OLD, NET, "self.net.parameters()", None),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "parameters", "after"), ATTRIBUTES)
+def test_an_attribute_that_is_trained_gets_no_safe_copy(
+    first: str, second: str, parameters: str, after: tuple[str, str] | None
+) -> None:
+    made = repaired(TRAINED.format(first=first, second=second, parameters=parameters), "TSC113")
+    wanted = TRAINED.format(first=after[0], second=after[1], parameters=parameters) if after is not None else None
+    assert made == wanted
+
+
+FOLLOWED = """\
+ema = {module}
+{lines}
+for x in data:
+    opt.zero_grad()
+    {called}(x).sum().backward()
+    opt.step()
+return (net(x) - ema(x)).norm()
+"""
+
+NAMES = [
+    ("opt = torch.optim.SGD(net.parameters(), 0.1)", "net", True),
+    ("opt = torch.optim.SGD(ema.parameters(), 0.1)", "ema", False),
+    ("params = list(ema.parameters())\nopt = torch.optim.SGD(params, 0.1)", "ema", False),
+    ("opt = torch.optim.SGD([p for _, p in ema.named_parameters()], 0.1)", "ema", False),
+    ("for p in ema.parameters(): print(p)\nopt = torch.optim.SGD(net.parameters(), 0.1)", "net", True),
+    ("opt = torch.optim.SGD(net.parameters(), 0.1)\nprint(sum(p.numel() for p in ema.parameters()))", "net", True),
+]
+
+
+@pytest.mark.parametrize(("lines", "called", "safe"), NAMES)
+def test_a_name_that_is_trained_gets_no_safe_copy(lines: str, called: str, safe: bool) -> None:
+    made = repaired(function("net: nn.Module, data", FOLLOWED.format(module="net", lines=lines, called=called)), "TSC113")
+    after = FOLLOWED.format(module="copy.deepcopy(net)", lines=lines, called=called)
+    assert made == (function("net: nn.Module, data", after) if safe else None)
+
+
+# ----- gradients of each parameter
+
+MAYBE = "None if p.grad is None else p.grad.clone()"
+
+GRADIENTS = [
+    ("first = [p.grad for p in net.parameters()]", f"first = [{MAYBE} for p in net.parameters()]"),
+    (
+        "first = {n: p.grad for n, p in net.named_parameters()}",
+        f"first = {{n: {MAYBE} for n, p in net.named_parameters()}}",
+    ),
+    (
+        "first = {n: p.grad for n, p in net.named_parameters() if p.grad is not None}",
+        "first = {n: p.grad.clone() for n, p in net.named_parameters() if p.grad is not None}",
+    ),
+    (
+        "first = {n: p.grad for n, p in net.named_parameters() if p.requires_grad}",
+        f"first = {{n: {MAYBE} for n, p in net.named_parameters() if p.requires_grad}}",
+    ),
+    (
+        "first = []\nfor p in net.parameters():\n    first.append(p.grad)",
+        f"first = []\nfor p in net.parameters():\n    first.append({MAYBE})",
+    ),
+    (
+        "first = []\nfor p in net.parameters():\n    if p.grad is None:\n        continue\n    first.append(p.grad)",
+        "first = []\nfor p in net.parameters():\n    if p.grad is None:\n        continue\n    first.append(p.grad.clone())",
+    ),
+    (
+        "first = []\nfor p in net.parameters():\n    print(p.grad.norm())\n    first.append(p.grad)",
+        "first = []\nfor p in net.parameters():\n    print(p.grad.norm())\n    first.append(p.grad.clone())",
+    ),
+    (
+        "first = []\nfor p in net.parameters():\n    if p.grad is None:\n        print(p)\n    first.append(p.grad)",
+        f"first = []\nfor p in net.parameters():\n    if p.grad is None:\n        print(p)\n    first.append({MAYBE})",
+    ),
+    (
+        "first = []\nfor p in net.parameters():\n    if p.grad is not None and p.dim():\n        first.append(p.grad)",
+        "first = []\nfor p in net.parameters():\n"
+        "    if p.grad is not None and p.dim():\n        first.append(p.grad.clone())",
+    ),
+    (
+        "first = []\nfor p in net.parameters():\n    g = p.grad\n    first.append(g)",
+        "first = []\nfor p in net.parameters():\n    g = p.grad\n    first.append(None if g is None else g.clone())",
+    ),
+]
+
+AFTERWARDS = """
+net(y).sum().backward()
+second = {n: p.grad - 1 for n, p in net.named_parameters() if p.grad is not None}
+return first, second
+"""
+
+
+@pytest.mark.parametrize(("before", "after"), GRADIENTS)
+def test_a_gradient_that_may_be_none_is_asked_for(before: str, after: str) -> None:
+    begin = "net(x).sum().backward()\n"
+    made = repaired(function("net: nn.Module, x, y", begin + before + AFTERWARDS), "TSC115")
+    assert made == function("net: nn.Module, x, y", begin + after + AFTERWARDS)
