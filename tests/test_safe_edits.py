@@ -132,7 +132,9 @@ NAMES = [
 
 @pytest.mark.parametrize(("lines", "called", "safe"), NAMES)
 def test_a_name_that_is_trained_gets_no_safe_copy(lines: str, called: str, safe: bool) -> None:
-    made = repaired(function("net: nn.Module, data", FOLLOWED.format(module="net", lines=lines, called=called)), "TSC113")
+    made = repaired(
+        function("net: nn.Module, data", FOLLOWED.format(module="net", lines=lines, called=called)), "TSC113"
+    )
     after = FOLLOWED.format(module="copy.deepcopy(net)", lines=lines, called=called)
     assert made == (function("net: nn.Module, data", after) if safe else None)
 
@@ -161,7 +163,8 @@ GRADIENTS = [
     ),
     (
         "first = []\nfor p in net.parameters():\n    if p.grad is None:\n        continue\n    first.append(p.grad)",
-        "first = []\nfor p in net.parameters():\n    if p.grad is None:\n        continue\n    first.append(p.grad.clone())",
+        "first = []\nfor p in net.parameters():\n"
+        "    if p.grad is None:\n        continue\n    first.append(p.grad.clone())",
     ),
     (
         "first = []\nfor p in net.parameters():\n    print(p.grad.norm())\n    first.append(p.grad)",
