@@ -197,3 +197,46 @@ def test_a_gradient_that_may_be_none_is_asked_for(before: str, after: str) -> No
     begin = "net(x).sum().backward()\n"
     made = repaired(function("net: nn.Module, x, y", begin + before + AFTERWARDS), "TSC115")
     assert made == function("net: nn.Module, x, y", begin + after + AFTERWARDS)
+
+
+# ----- a loss that is kept
+
+STEP = "loss.backward()\nopt.step()\n"
+
+LOSSES = [
+    ("loss = net(x).sum()\n" + STEP, True),
+    ("loss = 0.0\nif x is not None:\n    loss = net(x).sum()\n    loss.backward()\nopt.step()\n", False),
+    ("if x is None:\n    loss = 0.0\nelse:\n    loss = net(x).sum()\n    loss.backward()\nopt.step()\n", False),
+    ("if x is None:\n    continue\nelse:\n    loss = net(x).sum()\n" + STEP, True),
+    ("if x is None:\n    loss = None\n    continue\nloss = net(x).sum()\n" + STEP, True),
+    ("loss = net(x).sum() if n else None\nif loss is not None:\n    loss.backward()\nopt.step()\n", False),
+    (
+        "try:\n    loss = net(x).sum()\n    loss.backward()\nexcept TypeError:\n    loss = float('nan')\nopt.step()\n",
+        False,
+    ),
+    ("try:\n    loss = net(x).sum()\n    loss.backward()\nexcept TypeError:\n    continue\nopt.step()\n", True),
+    ("with torch.enable_grad():\n    loss = net(x).sum()\n" + STEP, True),
+    ("loss = 0\nfor k in x:\n    loss = loss + net(k).sum()\nif n:\n    loss.backward()\nopt.step()\n", False),
+    ("loss = 0\nfor k in x:\n    loss = loss + net(k).sum()\n" + STEP, True),  # a number has no `backward()`
+    ("loss = 0\nfor k in x:\n    loss += net(k).sum()\nif n:\n    loss.backward()\nopt.step()\n", False),
+    ("first = 0.0\nif n:\n    first = net(x).sum()\nloss = first\nif n:\n    loss.backward()\nopt.step()\n", False),
+]
+
+KEPT = [
+    ("total += loss", "total += loss.detach()"),
+    ("total = total + loss", "total = total + loss.detach()"),
+    ("logs.append(loss)", "logs.append(loss.detach())"),
+    ("logs.append((loss, 1))", "logs.append((loss.detach(), 1))"),
+]
+
+
+def epoch(lines: str, kept: str) -> str:
+    passed = indent(f"opt.zero_grad()\n{lines}{kept}\n", "    ")
+    body = f"total, logs = 0.0, []\nfor x in data:\n{passed}return total, logs"
+    return function("net: nn.Module, opt, data, n", body)
+
+
+@pytest.mark.parametrize(("before", "after"), KEPT)
+@pytest.mark.parametrize(("lines", "sure"), LOSSES)
+def test_what_may_be_no_tensor_is_not_detached(lines: str, sure: bool, before: str, after: str) -> None:
+    assert repaired(epoch(lines, before), "TSC405") == (epoch(lines, after) if sure else None)
