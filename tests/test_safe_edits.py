@@ -240,3 +240,18 @@ def epoch(lines: str, kept: str) -> str:
 @pytest.mark.parametrize(("lines", "sure"), LOSSES)
 def test_what_may_be_no_tensor_is_not_detached(lines: str, sure: bool, before: str, after: str) -> None:
     assert repaired(epoch(lines, before), "TSC405") == (epoch(lines, after) if sure else None)
+
+
+ARMS = [
+    ("if n:\n    loss = net(x).sum()\nelse:\n    loss = net(x).mean()\n", True),
+    ("if n:\n    loss = net(x).sum()\nelse:\n    loss = 0 * len(x)\n", False),
+    ("loss = net(x).sum() if n else net(x).mean()\n", True),
+    ("loss = net(x).sum() if n else data.get(x)\n", False),
+]
+
+
+@pytest.mark.parametrize(("lines", "sure"), ARMS)
+def test_every_arm_has_to_give_a_tensor(lines: str, sure: bool) -> None:
+    lines += "if n:\n    loss.backward()\nopt.step()\n"
+    before, after = KEPT[1]
+    assert repaired(epoch(lines, before), "TSC405") == (epoch(lines, after) if sure else None)

@@ -16,11 +16,9 @@ MAX_DEPTH = 8
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TRIES = (ast.Try, ast.TryStar)
-# What gives a number, text, None, or a container, by its name.
-_NO_TENSORS = frozenset(
-    "abs bool dict float get getattr getenv int item len list max min next numel pop pow round set size str sum time "
-    "tolist tuple".split()
-)
+# Functions and methods that give a number, text, None, or a container.
+_NO_TENSORS = frozenset("abs bool dict float getattr int len list max min next pow round set str sum tuple".split())
+_NO_TENSOR_METHODS = frozenset("dim get item numel pop size time tolist".split())
 _NO_MODULES = ("math.", "np.", "numpy.", "time.", "random.", "os.")
 # What a number has, too.
 _OF_NUMBERS = frozenset(dir(float)) | frozenset(dir(int))
@@ -56,8 +54,9 @@ def _given(module: Module, node: ast.expr | None, alone: bool, depth: int) -> bo
         case ast.NamedExpr(value=value) | ast.Await(value=value):
             return _given(module, value, alone, depth)
         case ast.Call(func=func):
-            text = ast.unparse(func)
-            return text.rpartition(".")[2] not in _NO_TENSORS and not text.startswith(_NO_MODULES)
+            if isinstance(func, ast.Attribute):
+                return func.attr not in _NO_TENSOR_METHODS and not ast.unparse(func).startswith(_NO_MODULES)
+            return not (isinstance(func, ast.Name) and func.id in _NO_TENSORS)
         case ast.Name() if depth < MAX_DEPTH:
             found = _reaching(module, node)
             if not found:
