@@ -55,7 +55,8 @@ def fit(model: nn.Module, optimizer: torch.optim.Optimizer, batches: list[torch.
 ## Fix
 
 `copy.deepcopy(..)` of the state, in place of the shallow copy where there is one. Safe. Of a comprehension, each value
-becomes a copy: `v.clone()`, `v.to("cpu", copy=True)`. Unsafe: a state may hold more than tensors.
+becomes a copy: `v.clone()`, `v.to("cpu", copy=True)`. Unsafe: a state may hold more than tensors; as are deep copies of
+what `keep_vars=True` gives, the parameters themselves.
 
 ## Limits
 
@@ -114,7 +115,19 @@ def _fix(fact: StaleSnapshot, region: Region) -> Fix | None:
     deepcopy, imported = found
     direct = fact.takes == "shallow" or (isinstance(taken, ast.Call) and getattr(taken.func, "attr", "") == fact.call)
     change = edit.deepened(taken, deepcopy, shallow=fact.takes == "shallow")
-    return edit.fix("Copy the state deeply", change, imported, safe=direct)
+    return edit.fix("Copy the state deeply", change, imported, safe=direct and not _keeps_variables(fact.made))
+
+
+def _keeps_variables(call: ast.AST) -> bool:
+    """Whether `state_dict()` may give the parameters themselves, `keep_vars=True`: copies would be leaves of their own,
+    and what is no leaf has no deep copy."""
+    match call:
+        case ast.Call(args=args, keywords=keywords):
+            named = {one.arg: one.value for one in keywords}
+            starred = None in named or any(isinstance(one, ast.Starred) for one in args)
+            asked = named.get("keep_vars", args[2] if len(args) > 2 else None)
+            return starred or not (asked is None or (isinstance(asked, ast.Constant) and asked.value is False))
+    return True
 
 
 RULE = Rule(

@@ -55,7 +55,8 @@ class Learner:
 ## Fix
 
 `copy.deepcopy(model)`, also in place of `copy.copy(model)`, and before a move: `copy.deepcopy(model).to(device)`. Safe.
-Unsafe where the line binds the name of the module that is trained; none where it binds several names to one module.
+Unsafe where the line binds the name of the module that is trained, as an optimizer of its parameters says; none where
+it binds several names to one module.
 
 ## Limits
 

@@ -48,8 +48,8 @@ def epoch(model: nn.Module, loader, optimizer: torch.optim.Optimizer) -> torch.T
 
 ## Fix
 
-`.detach()` behind the value. Safe. None where the value may also be a number. Where one will do in any case, write
-`.item()`.
+`.detach()` behind the value. Safe. None where the value may also be a number or None. Where one will do in any case,
+write `.item()`.
 
 ## Limits
 

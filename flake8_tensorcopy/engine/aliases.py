@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.classes import effects_on_self
 from flake8_tensorcopy.engine.facts import Fact, ModuleAlias
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.source import MODULE_ALIAS, Class, Function
 from flake8_tensorcopy.engine.values import ALIAS, MAYBE, SNAPSHOT, Obj, Place, Ref, Value, Write, exclusive
 
@@ -86,9 +87,34 @@ def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
             training=write.op,
             read=node,
             taken=_taken_at(run, site, place.name if site is place.node else other.name),
-            keeps=site is place.node,
+            keeps=site is place.node and _kept_only([run], place.name, other.name),
         )
     )
+
+
+def _kept_only(runs: Iterable[Run], name: str, other: str) -> bool:
+    """Whether a name, and not the other one of the same module, is the one to keep: in what these functions do, its
+    parameters go nowhere but into loops, and it is not the only one of the two that is called."""
+    if library.says_frozen(other) and not library.says_frozen(name):
+        return False
+    called: set[str] = set()
+    for run in runs:
+        inert: set[ast.AST] = set()  # calls that lead to a loop over the parameters
+        for node in walk(run.function.node):
+            match node:
+                case ast.For(iter=over):
+                    inert.update(walk(over))
+                case ast.Call(func=ast.Name(id="zip")):
+                    inert.update(walk(node))
+                case ast.ListComp(elt=elt, generators=[first]) | ast.GeneratorExp(elt=elt, generators=[first]):
+                    if not isinstance(elt, (ast.Name, ast.Dict, ast.Tuple)):
+                        inert.update(walk(first.iter))
+                case ast.Call(func=ast.Attribute(value=value, attr="parameters" | "named_parameters")):
+                    if node not in inert and f"{run.text(value)}.".startswith(f"{name}."):
+                        return False
+                case ast.Call(func=func):
+                    called.add(run.text(func))
+    return name not in called or other in called
 
 
 def _taken_at(run: Run, site: ast.AST, name: str) -> ast.AST | None:
@@ -252,6 +278,9 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
                     if ref.obj.made == COPY and ref.obj.node is not None:
                         site = taken = ref.obj.node
                     own = [link.op for link in ref.chain if link.op != "="]
+                    names = (f"self{key}", f"self{other}") if bound == key else (f"self{other}", f"self{key}")
+                    methods = [module.run_of(one) for one in cls.methods.values()]
+                    kept = _kept_only([one for one in methods if one is not None], *names)
                     yield (
                         method,
                         ModuleAlias(
@@ -263,7 +292,7 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
                             training=found.effect.op,
                             read=None,
                             taken=taken,
-                            keeps=bound == key,
+                            keeps=bound == key and kept,
                         ),
                     )
                     break

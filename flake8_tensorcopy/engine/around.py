@@ -22,7 +22,7 @@ def holds(outer: ast.AST | None, node: ast.AST) -> bool:
 def grown(module: Module, node: ast.AST) -> ast.expr | None:
     """The largest expression that is one operation after another on what an expression gives."""
     outer = node
-    for parent in reversed(_path(module, node)):
+    for parent in reversed(path_to(module, node)):
         match parent:
             case ast.Attribute() | ast.Subscript() if parent.value is outer:
                 pass
@@ -41,7 +41,7 @@ def grown(module: Module, node: ast.AST) -> ast.expr | None:
 def bound_whole(module: Module, node: ast.AST) -> ast.expr | None:
     """The value of the assignment to one name that is computed of an expression."""
     whole = grown(module, node)
-    match _path(module, whole)[-1:] if whole is not None else []:
+    match path_to(module, whole)[-1:] if whole is not None else []:
         case [ast.Assign(targets=[ast.Name()], value=value)] if value is whole:
             return whole
     return None
@@ -74,7 +74,7 @@ def computed_alone(outer: ast.expr, node: ast.AST) -> bool:
 
 def method_of(module: Module, node: ast.AST) -> ast.Call | None:
     """The call of a method of what an expression gives, as `x.half()` for x."""
-    match _path(module, node)[-2:]:
+    match path_to(module, node)[-2:]:
         case [ast.Call(func=ast.Attribute(value=value)) as call, ast.Attribute() as func]:
             return call if func is call.func and value is node else None
     return None
@@ -89,13 +89,13 @@ def _is_number(node: ast.expr) -> bool:
 def once(module: Module, first: ast.AST, second: ast.AST) -> bool:
     """Whether the second of two places in one function is met once for each time that the first is: there is no loop
     around it that is not around both."""
-    one, other = _path(module, first), _path(module, second)
+    one, other = path_to(module, first), path_to(module, second)
     return one[:1] == other[:1] and all(node in one for node in other if isinstance(node, _LOOPS))
 
 
 def returned_from(module: Module, node: ast.AST) -> ast.expr | None:
     """What the function returns in which a node stands, if one statement tells, after it."""
-    path = _path(module, node)
+    path = path_to(module, node)
     if not path or not isinstance(path[0], (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
     match [part for part in ast.walk(path[0]) if isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom))]:
@@ -105,7 +105,7 @@ def returned_from(module: Module, node: ast.AST) -> ast.expr | None:
 
 
 def in_one_function(module: Module, first: ast.AST, second: ast.AST) -> bool:
-    return _path(module, first)[:1] == _path(module, second)[:1]
+    return path_to(module, first)[:1] == path_to(module, second)[:1]
 
 
 def _of_torch(module: Module, call: ast.Call) -> bool:
@@ -114,7 +114,7 @@ def _of_torch(module: Module, call: ast.Call) -> bool:
     return name.startswith("torch.") and name.rpartition(".")[2].islower() and ".optim." not in name
 
 
-def _path(module: Module, node: ast.AST) -> list[ast.AST]:
+def path_to(module: Module, node: ast.AST) -> list[ast.AST]:
     """What is around a node, from its function inwards."""
     from flake8_tensorcopy.engine.mutated import function_at
 

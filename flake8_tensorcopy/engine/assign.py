@@ -296,6 +296,7 @@ def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) ->
                                 stored=True,
                                 role="argument",
                                 method=method,
+                                made=link.node,
                                 taken=taken,
                                 takes=of,
                             )

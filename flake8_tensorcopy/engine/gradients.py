@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import GradientWrite, StaleGradient
 from flake8_tensorcopy.engine.graph import ancestors, root_of
+from flake8_tensorcopy.engine.guards import surely_there
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.snapshots import value_kept
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Obj, Place, Ref, Value, Write, exclusive
@@ -286,22 +287,20 @@ def _replaceable(write: Write) -> ast.stmt | None:
 
 
 def _may_lack(run: Run, ref: Ref, taken: ast.expr | None) -> bool:
-    """Whether what is kept may be None: it is the gradient of each parameter in turn, which nothing in the function
-    asks for or computes with; or the name that it is kept under is asked."""
-    if not isinstance(taken, ast.Attribute) or taken.attr != "grad" or ref.place is None:
+    """Whether what is kept may be None: it is the gradient of each parameter in turn, or the function asks the name
+    that it is kept under; and nothing around it or before it makes sure that there is one."""
+    if not isinstance(taken, ast.Name) and not (isinstance(taken, ast.Attribute) and taken.attr == "grad"):
         return False
-    asked: set[str] = set()
-    used: set[str] = set()
-    for node in ast.walk(run.function.node):
-        match node:
-            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot(), *_]):
-                asked.add(run.text(left.target if isinstance(left, ast.NamedExpr) else left))
-            case ast.BinOp(left=left, right=right):
-                used |= {run.text(left), run.text(right)}
-            case ast.Attribute(value=ast.Attribute(attr="grad") as value):
-                used.add(run.text(value))
-    many = ref.obj.parent is not None and per_pass(ref.obj.parent.slot)
-    return ref.place.name in asked or (many and run.text(taken) not in asked | used)
+    if ref.place is None or surely_there(run.module, taken):
+        return False
+    if ref.obj.parent is not None and per_pass(ref.obj.parent.slot):
+        return True
+    return any(
+        run.text(left.target if isinstance(left, ast.NamedExpr) else left) == ref.place.name
+        for node in ast.walk(run.function.node)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        for left in [node.left]
+    )
 
 
 def settle_calls(run: Run) -> None:

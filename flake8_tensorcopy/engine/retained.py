@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.facts import GraphRetained
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.reaching import surely_tensor
 from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Added
@@ -316,7 +317,8 @@ def finish_retained(run: Run) -> None:
             break
     for fact in found:
         given = tuple(dict.fromkeys(one for part in kept[fact.site] for one in part))
-        run.fact(replace(fact, given=given if all(kept[fact.site]) else ()))
+        sure = all(kept[fact.site]) and all(surely_tensor(run.module, one) for one in given)
+        run.fact(replace(fact, given=given if sure else ()))
 
 
 def _clone_of(run: Run, backward: Backward, added: Added) -> bool:

@@ -171,6 +171,7 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
                             role="difference",
                             method=other.name,
                             compared=True,
+                            made=link.node,
                             taken=taken,
                             takes=of,
                         ),

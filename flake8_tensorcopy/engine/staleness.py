@@ -251,6 +251,7 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
             role=use.role,
             compared=compared,
             kept=kept,
+            made=snapshot.node,
             taken=taken,
             takes=of,
         ),

@@ -29,6 +29,7 @@ class StaleSnapshot(Fact):
     method: str = ""  # another method of the class, which loads it back (or reads it)
     compared: bool = False  # it meets what the module holds now in one statement
     kept: bool = False  # its name says that it keeps values
+    made: ast.AST  # the call of `state_dict()`, `parameters()` or `named_parameters()`
     taken: ast.AST  # the expression that makes no copy, and should
     takes: str  # call: of `state_dict()`, `list(parameters())`; shallow: of what copies a dict or list; value: a tensor
 
