@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts.base import Copy
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import beside
 from flake8_tensorcopy.engine.source import Class
-from flake8_tensorcopy.engine.values import MAYBE, NUMPY, UNSURE, Arm, Chain, Obj, Ref, Write
+from flake8_tensorcopy.engine.values import MAYBE, NUMPY, UNSURE, Arm, Chain, Link, Obj, Place, Ref, Write
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run, Use
@@ -220,3 +221,29 @@ def _optional(run: Run, argument: ast.AST | None) -> bool:
         return True
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
     return "Optional" in text or "None" in text
+
+
+def cloned_at(run: Run, link: Link) -> ast.AST | None:
+    """The expression, where its value is one tensor."""
+    if not isinstance(link.node, ast.Call) or not _gives_one(link.op):
+        return None
+    if link.inner is not None:  # a function of this file, which may return it among others
+        done = run.called.get(link.node)
+        values = [one.value for one in done.returned] if done is not None else []
+        if not values or any(value.obj is None or value.obj.kind not in ("tensor", "unknown") for value in values):
+            return None
+    return link.node
+
+
+def unpacked_at(link: Link, place: Place | None) -> ast.Assign | None:
+    """`ys, xs = torch.meshgrid(..)`, of which one name is written to."""
+    match place.node if place is not None else None:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=value) as statement if value is link.node:
+            if place is not None and any(isinstance(one, ast.Name) and one.id == place.name for one in names):
+                return statement
+    return None
+
+
+def _gives_one(name: str) -> bool:
+    op = ops.method(name) or ops.function(f"torch.{name}")
+    return op is not None and op.many == 1

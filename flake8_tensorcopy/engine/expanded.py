@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from flake8_tensorcopy.engine.clones import cloned_at
+from flake8_tensorcopy.engine.copies import cloned_at
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import ExpandedBytes, ExpandedParameter
 from flake8_tensorcopy.engine.layouts import layout_of

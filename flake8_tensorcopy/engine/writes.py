@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import gradients, library
-from flake8_tensorcopy.engine.clones import cloned_at, unpacked_at
-from flake8_tensorcopy.engine.copies import copies_for_writer, last_copy
+from flake8_tensorcopy.engine.copies import cloned_at, copies_for_writer, last_copy, unpacked_at
 from flake8_tensorcopy.engine.facts import (
     JoinedWrite,
     LostWrite,
