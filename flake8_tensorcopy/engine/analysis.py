@@ -29,6 +29,8 @@ from flake8_tensorcopy.engine.repeated import repeats_on_self
 from flake8_tensorcopy.engine.replicas import lost_on_replicas
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import known_by_calls
+from flake8_tensorcopy.engine.screens import SCREENS
+from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import (
     ASYNC,
     ATTR_STORE,
@@ -243,7 +245,7 @@ def analyse(
     """Run every function that may hold a fact of the kinds; functions nested too deeply are named, not run."""
     found = survey(tree)
     module = Module(found, train_calls, cells.shown if cells else frozenset())
-    wanted = [need for kind in kinds for need in _TRIGGERS.get(kind, (0,))]
+    wanted = [(need, kind) for kind in sorted(kinds) for need in _TRIGGERS.get(kind, (0,))]
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)
     classes = list(found.classes.values())
@@ -254,7 +256,8 @@ def analyse(
     runs: dict[Function, Run] = {}
     for function in found.all:
         features = function.features | (inherited.get(function.cls, 0) if function.cls is not None else 0)
-        if not any(features & need == need for need in wanted):
+        possible = {kind for need, kind in wanted if features & need == need}
+        if not possible or not _passes(Sketch(found, function, features), possible):
             continue
         if function.depth > MAX_DEPTH:
             result.problem = result.problem or (f"`{function.name}` nests expressions more than {MAX_DEPTH} deep")
@@ -289,6 +292,13 @@ def analyse(
             facts.sort(key=lambda fact: (fact.site.lineno, fact.site.col_offset))  # type: ignore[attr-defined]
             result.regions.append(RegionFacts(function.node, facts))
     return result
+
+
+def _passes(sketch: Sketch, kinds: set[str]) -> bool:
+    """Whether a fact of one of the kinds, whose features a function has, is possible in it."""
+    if not kinds <= SCREENS.keys():
+        return True
+    return any(SCREENS[kind](sketch) for kind in kinds)
 
 
 def _said_once(facts: list[Fact]) -> list[Fact]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.names import Names
@@ -109,6 +110,7 @@ class Function:
     gives: set[str] = field(default_factory=set)  # names returned
     moved: set[str] = field(default_factory=set)  # names whose `.to(..)` was bound
     generates: bool = False  # returns a generator
+    found: dict[type[ast.AST], list[Any]] = field(default_factory=dict)  # its nodes that tell something, by their type
 
     @property
     def wrapped(self) -> bool:
@@ -337,6 +339,7 @@ def _defines(statement: ast.If | ast.Try) -> bool:
 def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey) -> None:
     """Collect features of the nodes and all below them into their function."""
     stack: list[tuple[ast.AST, int]] = [(node, depth) for node in nodes]
+    found = owner.found
     features = 0
     deepest = 0
     cls = owner.cls
@@ -362,6 +365,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
         if type(node) not in _TELLING:
             _below(stack, node, level)
             continue
+        if type(node) in found:
+            found[type(node)].append(node)
+        else:
+            found[type(node)] = [node]
         match node:
             case ast.Attribute():
                 name = node.attr
