@@ -30,7 +30,7 @@ from flake8_tensorcopy.engine.replicas import lost_on_replicas
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.screens import SCREENS
-from flake8_tensorcopy.engine.screens.sketch import Sketch
+from flake8_tensorcopy.engine.screens.sketch import Sketch, Sketches
 from flake8_tensorcopy.engine.source import (
     ASYNC,
     ATTR_STORE,
@@ -124,8 +124,8 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "SharedOptimizerState": (STATE_DICT | LOADS_STATE,),
     "RepeatedReference": (REPEAT,),
     "WrappedTensor": (WRAP,),
-    "SelfCopy": (SELF_COPY,),
-    "AliasedOut": (SELF_COPY,),
+    "SelfCopy": (WRITE,),
+    "AliasedOut": (WRITE,),
     "KeptStorage": (STORAGE, KEEPS_PART),
     "UnlinkedArray": (STORAGE,),
     "ReadOnlyWrite": (STORAGE | WRITE,),
@@ -248,6 +248,7 @@ def analyse(
     wanted = [(need, kind) for kind in sorted(kinds) for need in _TRIGGERS.get(kind, (0,))]
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)
+    sketches = Sketches(found, inherited)
     classes = list(found.classes.values())
     for name in cells.redefined if cells else ():  # which of them a call means is not known
         found.functions.pop(name, None)
@@ -257,7 +258,7 @@ def analyse(
     for function in found.all:
         features = function.features | (inherited.get(function.cls, 0) if function.cls is not None else 0)
         possible = {kind for need, kind in wanted if features & need == need}
-        if not possible or not _passes(Sketch(found, function, features), possible):
+        if not possible or not _passes(sketches.of(function), possible):
             continue
         if function.depth > MAX_DEPTH:
             result.problem = result.problem or (f"`{function.name}` nests expressions more than {MAX_DEPTH} deep")
@@ -313,6 +314,8 @@ def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
     for function, facts in regions.items():
         for fact in [fact for fact in facts if type(fact).__name__ in _ELSEWHERE]:
             facts.remove(fact)
+            if isinstance(fact, MutatedArgument):
+                module.run_callers(fact.function)
             if isinstance(fact, MutatedArgument) and fact.site in module.proven:
                 fact = replace(fact, evidence=3)
             elif isinstance(fact, HandedOut) and fact.evidence < 3 and fact.site in module.asked:
@@ -341,9 +344,14 @@ def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
     """What `__init__` adds to the methods: an expanded buffer, a leaf, an optimizer, modules that work in place."""
     added: dict[Class, int] = {}
     for cls in classes.values():
-        init: Function | None = cls.methods.get("__init__")
+        here: Class | None = cls
         features = 0
-        if init is not None:
+        for _ in range(len(classes)):  # the nearest one on the way up, as Python would find it
+            if here is None or "__init__" in here.methods:
+                break
+            names = (base.id for base in here.bases if isinstance(base, ast.Name))
+            here = next((classes[name] for name in names if name in classes), None)
+        if here is not None and (init := here.methods.get("__init__")) is not None:
             features = init.features & (EXPAND | LEAF | OPTIMIZER)
             if init.features & INPLACE_MODULE:
                 features |= WRITE | SHARE

@@ -64,6 +64,7 @@ def holds_tensors(module: Module, cls: Class, slots: tuple[str, ...]) -> int:
     """How surely what an object holds there is a tensor: by what its methods, and calls of its class, put there."""
     if not slots or slots[0][:1] != ".":
         return 0
+    module.run_callers(cls.name)
     kinds = set(module.given.get((cls, slots[0][1:]), ()))
     if kinds and kinds <= {"tensor", "array"}:
         return 3

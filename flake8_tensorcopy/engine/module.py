@@ -64,6 +64,7 @@ class Module:
         self.layered: dict[Class, bool] = {}  # classes whose objects have parameters, or have none
         self.registered: set[Obj] = set()  # lists that a ModuleList or ParameterList was made of
         self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
+        self._callers_run: set[str] = set()
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
         self._arms: dict[object, tuple[Arm, Arm]] = {}
@@ -98,6 +99,15 @@ class Module:
                 self.runs.pop(method, None)
             self.early.clear()
         return done
+
+    def run_callers(self, name: str) -> None:
+        """Run all that calls something by a name, so that it is known what such calls give; once all else is done."""
+        if self.depth or name in self._callers_run:
+            return
+        self._callers_run.add(name)
+        for function in self.survey.all:
+            if name in function.calls:
+                self.run_of(function)
 
     def nested(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
         """A function inside a function: one object, however often its definition is met."""

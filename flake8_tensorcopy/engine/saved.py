@@ -49,7 +49,7 @@ _NORMS = frozenset({"Tensor.norm", "torch.norm", "torch.linalg.norm"})
 _SEVERAL = frozenset({"chunk", "split", "split_with_sizes", "unbind", "iteration", "unpacking"})
 
 # Modules by the function that they call.  Those with weights of their own keep what they are given.
-_ACTIVATIONS = {
+ACTIVATIONS = {
     "ReLU": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Softmax": "softmax", "LogSoftmax": "log_softmax",
     "Softmin": "softmin", "GELU": "gelu", "SiLU": "silu", "Mish": "mish", "LeakyReLU": "leaky_relu", "ELU": "elu",
     "SELU": "selu", "CELU": "celu", "Softplus": "softplus", "Hardtanh": "hardtanh", "ReLU6": "relu6",
@@ -112,14 +112,14 @@ def operator_keeps(symbol: str, operands: list[Value]) -> Keeps | None:
 
 def in_place_row(module: Obj) -> Op | None:
     """The row of the function that an activation works in place by."""
-    return ops.function(f"torch.nn.functional.{_ACTIVATIONS.get(module.cls.rsplit('.', 1)[-1], '')}_")
+    return ops.function(f"torch.nn.functional.{ACTIVATIONS.get(module.cls.rsplit('.', 1)[-1], '')}_")
 
 
 def module_keeps(module: Obj) -> Keeps | None:
     """What a module of torch.nn keeps of a call."""
     name = module.cls.rsplit(".", 1)[-1]
-    if name in _ACTIVATIONS:
-        op = ops.function("torch.nn.functional." + _ACTIVATIONS[name])
+    if name in ACTIVATIONS:
+        op = ops.function("torch.nn.functional." + ACTIVATIONS[name])
         return kept_by(op) if op is not None else None
     if name in ("LSTM", "RNNCell"):
         return Keeps(True, (), "any")
@@ -488,17 +488,22 @@ def _of_a_model(run: Run, obj: Obj) -> bool:
     return bool(found) and not any(library.says_frozen(call.module.key) for call in found)
 
 
+def _run_callers(module: Module, function: Function) -> None:
+    """Run what calls a function, or makes the objects that run it when they are called."""
+    made = function.cls is not None and function.name in ("__init__", "__call__", "forward")
+    module.run_callers(function.cls.name if function.cls is not None and made else function.name)
+
+
 def known_by_calls(module: Module, function: Function, fact: Fact) -> Fact | None:
     """A fact that supposes that arguments require grad: so it is where a call of the file gives one that does; and
     there is no such fact where all of them give what does not."""
     if isinstance(fact, MarkedNonLeaf) and fact.supposed:
-        for caller in module.survey.all:
-            if function.name in caller.calls:
-                module.run_of(caller)
+        _run_callers(module, function)
         graphs = module.graphs_given.get(function, {})
         return fact if any(True in graphs.get(name, ()) for name in fact.supposed) else None
     if not isinstance(fact, (SavedWrite, ForbiddenWrite)) or fact.proven:
         return fact
+    _run_callers(module, function)
     known = module.graphs_given.get(function, {})
     given = [known.get(name, {None}) for name in fact.supposed] if known else [{None}]
     if any(True in one for one in given):

@@ -590,6 +590,7 @@ _TELLING = frozenset(
         ast.Yield,
         ast.YieldFrom,
         ast.comprehension,
+        ast.withitem,
     }
 )
 

@@ -9,7 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flake8_tensorcopy.engine.screens import writes
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 # By the kind of fact; a kind without a screen is possible wherever its features are.
-SCREENS: dict[str, Callable[[Sketch], bool]] = {}
+SCREENS: dict[str, Callable[[Sketch], bool]] = {
+    "StaleRead": writes.shared_write,
+    "JoinedWrite": writes.joined_write,
+    "AccumulatedItem": writes.accumulated_item,
+    "HandedOut": writes.handed_out,
+    "SharedWrite": writes.owned_write,
+    "SharedDefault": writes.default_write,
+    "OverlappingWrite": writes.overlapping_write,
+    "MutatedArgument": writes.written_by_callee,
+    "LostWrite": writes.lost_write,
+    "SelfCopy": writes.self_copy,
+    "AliasedOut": writes.aliased_out,
+    "LeafWrite": writes.leaf_write,
+    "SavedWrite": writes.saved_write,
+    "BypassedWrite": writes.bypassed_write,
+    "ForbiddenWrite": writes.part_write,
+    "ReadOnlyWrite": writes.read_only_write,
+    "GradientWrite": writes.gradient,
+    "StaleGradient": writes.gradient,
+}
