@@ -30,7 +30,8 @@ from flake8_tensorcopy.engine.replicas import lost_on_replicas
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.screens import SCREENS
-from flake8_tensorcopy.engine.screens.sketch import Sketch, Sketches
+from flake8_tensorcopy.engine.screens.sketch import Sketches
+from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import (
     ASYNC,
     ATTR_STORE,

@@ -1,0 +1,336 @@
+"""What the functions of one file do to what they are given, by the names that they are called by."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.screens import calls
+from flake8_tensorcopy.engine.screens.groups import CONVERTED, EXPANDED, GRADIENT, LEAF, NOTHING, PUT, VIEWED, Group, find
+from flake8_tensorcopy.engine.screens.values import collects, is_number
+from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Class, Function, Survey
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.screens.sketch import Sketch
+
+MAX_DEPTH = 8  # of calls that are looked into; what lies deeper may do anything
+
+_CALLED = ("forward", "__call__")  # what a call of an object runs
+_HANDED_ON = CONVERTED | EXPANDED | GRADIENT | VIEWED | PUT
+
+Path = tuple[str, tuple[str, ...]]  # a parameter, and the fields that lead on from it
+
+
+class Effect(NamedTuple):
+    """Parts of what a function is given that may be one storage afterwards, and what is done to it."""
+
+    paths: tuple[Path, ...]
+    written: bool
+    returned: bool  # the result may be that, or hold it
+    flags: int
+
+
+class Effects(NamedTuple):
+    """What a call of a function may do."""
+
+    positions: Mapping[str, int]  # of its parameters in a call
+    groups: tuple[Effect, ...]
+    fresh: int | None = None  # flags of what it makes and returns, if there are any
+
+
+class Sketches:
+    """The functions of one file, and what is asked of them by name; each part made when it is first asked for."""
+
+    leaf = LEAF
+
+    def __init__(self, survey: Survey, inherited: Mapping[Class, int]) -> None:
+        self.survey = survey
+        self.inherited = inherited
+        self._depth = 0
+        self._known: dict[Function, Sketch] = {}
+        self._called: dict[str, list[Effects]] = {}
+        self._on: dict[tuple[Class, str], list[Effects]] = {}
+
+    def of(self, function: Function) -> Sketch:
+        """The sketch of a function of the file."""
+        from flake8_tensorcopy.engine.screens.sketch import Sketch
+
+        known = self._known.get(function)
+        if known is None:
+            features = function.features
+            if function.cls is not None:
+                features |= self.inherited.get(function.cls, 0)
+            known = self._known[function] = Sketch(self, function, features)
+        return known
+
+    # ----- functions by name
+
+    @cached_property
+    def by_name(self) -> dict[str, list[Function]]:
+        """The functions and methods by their own names."""
+        found: dict[str, list[Function]] = {}
+        for function in self.survey.all:
+            if function.name[:2] != "__" or function.name in _CALLED:
+                found.setdefault(function.name, []).append(function)
+        return found
+
+    def called(self, name: str) -> list[Effects]:
+        """The effects of a call by that name: of functions, and of the objects that attributes of that name hold."""
+        known = self._called.get(name)
+        if known is None:
+            self._called[name] = []  # until it is known: a call that comes back to this adds nothing
+            known = [one for function in self.by_name.get(name, ()) if (one := self._effects(function)) is not None]
+            for cls in sorted(self.made_of(name)):
+                if cls[0] != "<":
+                    known += self.called_objects(cls)
+            self._called[name] = known
+        return known
+
+    def _effects(self, function: Function) -> Effects | None:
+        if self._depth >= MAX_DEPTH:
+            return self.of(function).anything
+        self._depth += 1
+        try:
+            return self.of(function).effects
+        finally:
+            self._depth -= 1
+
+    def called_on(self, cls: Class, name: str) -> list[Effects]:
+        """The effects of `self.name(..)` in a method of a class: of its method, or of what the attribute holds."""
+        mark = (cls, name)
+        known = self._on.get(mark)
+        if known is None:
+            self._on[mark] = []
+            method = self.method(cls, name)
+            if method is not None:
+                effects = self._effects(method)
+                known = [] if effects is None else [effects]
+            else:
+                known = [one for made in sorted(self.made_of(name)) if made[0] != "<" for one in self.called_objects(made)]
+            self._on[mark] = known
+        return known
+
+    def called_on_bases(self, cls: Class, name: str) -> list[Effects]:
+        """The effects of `super().name(..)`."""
+        return [one for base in self._bases(cls) for one in self.called_on(base, name)]
+
+    def called_objects(self, cls: str) -> list[Effects]:
+        """The effects of a call of an object of a class of this file."""
+        one = self.survey.classes[cls]
+        name = next((name for name in _CALLED if self.method(one, name) is not None), "")
+        return self.called_on(one, name) if name else []
+
+    def _bases(self, cls: Class) -> list[Class]:
+        classes = self.survey.classes
+        return [classes[base.id] for base in cls.bases if isinstance(base, ast.Name) and base.id in classes]
+
+    def method(self, cls: Class, name: str) -> Function | None:
+        """The method as Python would find it among the classes of this file."""
+        pending, seen = [cls], set()
+        while pending:
+            here = pending.pop(0)
+            if here not in seen:
+                seen.add(here)
+                if name in here.methods:
+                    return here.methods[name]
+                pending += self._bases(here)
+        return None
+
+    # ----- attributes, by their names alone
+
+    @cached_property
+    def _made(self) -> dict[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        classes = self.survey.classes
+        for function in self.survey.all:
+            marked = function.features & INPLACE_MODULE or any(calls.gives_back(name) for name in function.calls)
+            if not marked and function.calls.isdisjoint(classes):
+                continue
+            for node in function.found.get(ast.Assign, ()):
+                if attributes := _attributes(node):
+                    made = calls.marks_of(node.value) | {
+                        one.func.id
+                        for one in walk(node.value)
+                        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in classes
+                    }
+                    for name in attributes if made else ():
+                        found[name] = found.get(name, NOTHING) | made
+        return found
+
+    def made_of(self, attribute: str) -> frozenset[str]:
+        """The classes of this file that are called where an attribute of that name is assigned; marks of modules."""
+        return self._made.get(attribute, NOTHING)
+
+    @cached_property
+    def _kinds(self) -> tuple[frozenset[str], frozenset[str]]:
+        numbers: set[str] = set()
+        collections: set[str] = set()
+        other: set[str] = set()
+
+        def note(name: str, value: ast.expr) -> None:
+            (numbers if is_number(value) else collections if collects(value) else other).add(name)
+
+        for function in self.survey.all:
+            found = function.found
+            for node in found.get(ast.Assign, ()):
+                for target in node.targets:
+                    if isinstance(target, ast.Attribute):
+                        note(target.attr, node.value)
+                    elif isinstance(target, (ast.Tuple, ast.List)):
+                        other.update(one.attr for one in target.elts if isinstance(one, ast.Attribute))
+            for node in found.get(ast.AnnAssign, ()):
+                if isinstance(node.target, ast.Attribute) and node.value is not None:
+                    note(node.target.attr, node.value)
+            for node in found.get(ast.AugAssign, ()):
+                if isinstance(node.target, ast.Attribute) and not is_number(node.value) and not collects(node.value):
+                    other.add(node.target.attr)
+            for kind in (ast.For, ast.AsyncFor):
+                for node in found.get(kind, ()):
+                    other.update(one.attr for one in walk(node.target) if isinstance(one, ast.Attribute))
+            for node in found.get(ast.withitem, ()):
+                if node.optional_vars is not None:
+                    other.update(one.attr for one in walk(node.optional_vars) if isinstance(one, ast.Attribute))
+        return frozenset(numbers - other - collections), frozenset(collections - other - numbers)
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The attributes that this file sets to numbers or texts and nothing else."""
+        return self._kinds[0]
+
+    @property
+    def collections(self) -> frozenset[str]:
+        """The attributes that this file sets to lists, tuples, dicts, sets and nothing else."""
+        return self._kinds[1]
+
+    @cached_property
+    def globals(self) -> frozenset[str]:
+        """The names that the module's own statements give lists, tuples, dicts, sets and nothing else."""
+        made: set[str] = set()
+        other: set[str] = set()
+        found = self.survey.body.found
+        for kind in (ast.Assign, ast.AnnAssign):
+            for node in found.get(kind, ()):
+                for target in node.targets if kind is ast.Assign else (node.target,):
+                    if isinstance(target, ast.Name):
+                        (made if node.value is not None and collects(node.value) else other).add(target.id)
+        return frozenset(made - other)
+
+    @cached_property
+    def leaves(self) -> frozenset[str]:
+        """The attributes that are parameters: a layer's, and those that are assigned one somewhere in the file."""
+        found = {"weight", "bias"}
+        for function in self.survey.all:
+            if "Parameter" not in function.calls and "register_parameter" not in function.calls:
+                continue
+            for node in function.found.get(ast.Assign, ()):
+                if any(isinstance(one, ast.Call) for one in walk(node.value)):
+                    found.update(_attributes(node))
+            for node in function.found.get(ast.Call, ()):
+                if getattr(node.func, "attr", "") == "register_parameter" and node.args:
+                    found.add(str(getattr(node.args[0], "value", "")))
+        return frozenset(found)
+
+    @cached_property
+    def keepers(self) -> dict[str, int]:
+        """Attributes that may hold a module of torch.nn which keeps something of a call, and what; no name is any."""
+        found: dict[str, int] = {}
+        for function in self.survey.all:
+            made = {name: keeps for name in function.calls if (keeps := calls.module_keeps(name))}
+            if not made:
+                continue
+            for keeps in made.values():
+                found[""] = found.get("", 0) | keeps
+            for node in function.found.get(ast.Assign, ()):
+                for attribute in _attributes(node):
+                    for one in walk(node.value):
+                        if isinstance(one, ast.Call):
+                            found[attribute] = found.get(attribute, 0) | made.get(calls.name_called(one.func), 0)
+        return found
+
+    @cached_property
+    def arrays(self) -> frozenset[str]:
+        """The attributes that are assigned, somewhere in the file, what NumPy gave."""
+        names = self.survey.names
+        if not any(name.split(".", 1)[0] == "numpy" for name in names.imported.values()):
+            return NOTHING
+        return frozenset(
+            attribute
+            for function in self.survey.all
+            for node in function.found.get(ast.Assign, ())
+            if (attributes := _attributes(node))
+            and any(
+                isinstance(one, ast.Call)
+                and (calls.name_called(one.func) == "numpy" or (names.qualify(one.func) or "").startswith("numpy."))
+                for one in walk(node.value)
+            )
+            for attribute in attributes
+        )
+
+
+def _attributes(node: ast.Assign) -> list[str]:
+    """The attributes that an assignment sets, by name; those of `a.x, a.y = ..` too."""
+    return [
+        one.attr
+        for target in node.targets
+        for one in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,))
+        if isinstance(one, ast.Attribute)
+    ]
+
+
+def effects_of(sketch: Sketch) -> Effects | None:
+    """What a call of a function may do; None if that is nothing."""
+    trace = sketch.trace
+    outside: dict[Group, list[Path]] = {}
+    for name in (*sketch.given, *sketch.open, "self"):
+        entry = trace.entry.get(name)
+        if entry is None:
+            continue
+        top = find(entry)
+        if name != "self":
+            outside.setdefault(top, []).append((name, ()))
+        for key, held in list(top.fields.items()):
+            inner = find(held)
+            outside.setdefault(inner, []).append((name, (key,)))
+            for deeper, below in list(inner.fields.items()):
+                outside.setdefault(find(below), []).append((name, (key, deeper)))
+    written = {find(group) for write in trace.writes for group in write.groups} if sketch.features & WRITE else set()
+    returned: set[Group] = set()
+    fresh: int | None = None
+    for _, groups in trace.returned:
+        for group in groups:
+            pending = [find(group)]
+            for one in pending:
+                if one in returned:
+                    continue
+                returned.add(one)
+                pending += map(find, one.fields.values()) if one.container or one.fields else ()
+                if one not in outside and one.flags & _HANDED_ON:
+                    fresh = (fresh or 0) | one.flags & _HANDED_ON
+    if not outside and fresh is None:
+        return None
+    found = tuple(
+        Effect(tuple(paths), group in written, group in returned, group.flags & _HANDED_ON)
+        for group, paths in outside.items()
+        if group in written or group in returned or len(paths) > 1
+    )
+    if fresh is None and _returns_pairs(trace.returned, outside):
+        fresh = 0
+    return Effects(sketch.given, found, fresh) if found or fresh is not None else None
+
+
+def _returns_pairs(returned: Iterable[tuple[ast.expr, tuple[Group, ...]]], outside: Mapping[Group, object]) -> bool:
+    """Whether two of several things that are made and returned together may be one."""
+    for value, groups in returned:
+        if not isinstance(value, (ast.Tuple, ast.List)):
+            continue
+        seen: set[Group] = set()
+        for group in groups:
+            for held in find(group).fields.values():
+                one = find(held)
+                if one in seen and one not in outside:
+                    return True
+                seen.add(one)
+    return False

@@ -1,0 +1,475 @@
+"""One pass over a function: what each name may share storage with where it stands, what is read and written, in order.
+
+It is to a run what a sketch is to a plan: a name has a group (or a few) for each binding, the arms of an `if` are taken
+apart and put together again, a loop is gone through once, and what objects hold is told apart by its name alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine.screens.groups import (
+    ARGUMENT,
+    ATTRIBUTE,
+    GLOBAL,
+    GRADIENT,
+    JOINED,
+    NOTHING,
+    Group,
+    Groups,
+    field,
+    find,
+    join,
+    reached,
+)
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.screens.sketch import Sketch
+    from flake8_tensorcopy.engine.source import FunctionNode
+
+MAX_ALTERNATIVES = 6
+MAX_VERSIONS = 6
+
+Env = dict[str, Groups]
+Arms = tuple[tuple[ast.AST, int], ...]  # the tests and cases that a statement stands in, and which arm
+
+
+class Load(NamedTuple):
+    """A read: when, of which groups, by which name; of which statement, which binds which names."""
+
+    tick: int
+    groups: Groups
+    name: str
+    statement: int
+    arms: Arms
+    loops: frozenset[int]
+    late: bool  # in a function inside, which may run at any time
+    binds: frozenset[str]
+    version: Groups  # what its first name stands for there
+
+
+class Write(NamedTuple):
+    """What may change a storage in place: its groups, the written expression, the node; what is read before it."""
+
+    groups: Groups
+    name: str
+    target: ast.expr
+    node: ast.AST
+    how: str  # augmented subscript method array activation call object (what a method does to what its object holds)
+    first: int
+    last: int
+    statement: int
+    arms: Arms
+    loops: frozenset[int]
+    late: bool
+    binds: frozenset[str]
+    alone: bool  # the statement is nothing else
+    uncertain: bool = False  # a function that is called may write a copy instead
+    operands: Groups = ()
+    aliases: dict[str, Groups] = {}  # noqa: RUF012 - what else reached it, when it was written
+
+
+class Keeper(NamedTuple):
+    """An operation that keeps something for backward: when, and the groups of what it keeps."""
+
+    tick: int
+    groups: Groups
+    node: ast.AST
+    arms: Arms
+    loops: frozenset[int]
+
+
+class Trace:
+    """What one pass over a function shows."""
+
+    def __init__(self, sketch: Sketch) -> None:
+        self.sketch = sketch
+        self.file = sketch.file
+        self.imported = sketch.survey.names.imported
+        self.loads: list[Load] = []
+        self.writes: list[Write] = []
+        self.keepers: list[Keeper] = []
+        self.targets: list[ast.expr] = []  # expressions that are written, whatever they may be
+        self.returned: list[tuple[ast.expr, Groups]] = []
+        self.keeps_gradient = False  # a gradient has another name
+        self.entry: dict[str, Group] = {}  # parameters, and names that are read before they are bound
+        self.every: dict[str, list[Group]] = {}  # what names were bound to, anywhere
+        self.env: Env = {}
+        self.tick = 0
+        self.statement = 0
+        self.arms: Arms = ()
+        self.loops: frozenset[int] = frozenset()
+        self.late = False
+        self.binds: frozenset[str] = frozenset()
+        self.whole: ast.AST | None = None  # the statement under way, or the value that it is for
+        self._frames: list[list[Env]] = []
+        self.inner_names: set[str] = set()
+        self._inner: list[FunctionNode | ast.Lambda] = []
+        self._run()
+
+    # ----- names
+
+    def _run(self) -> None:
+        node = self.sketch.function.node
+        if not isinstance(node, ast.Module):
+            self._bind_parameters(node)
+        self.block(node.body)
+        for inner in self._inner:  # the list grows meanwhile
+            self._inner_function(inner)
+
+    def _bind_parameters(self, node: FunctionNode) -> None:
+        spec = node.args
+        classes = self.sketch.survey.classes
+        for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+            said = self.sketch.annotated.get(one.arg, "")
+            group = Group(ARGUMENT, frozenset((said,)) if said in classes else NOTHING)
+            self.entry[one.arg] = group
+            self.env[one.arg] = (group,)
+        for star in (spec.vararg, spec.kwarg):
+            if star is not None:
+                self.entry[star.arg] = group = Group(ARGUMENT, container=True)
+                self.env[star.arg] = (group,)
+
+    def _inner_function(self, node: FunctionNode | ast.Lambda) -> None:
+        """A function inside, after all else: it may read what any binding gave to a name."""
+        outer, self.late = self.env, True
+        self.env = {}
+        for name, groups in self.every.items():
+            kept = groups[-MAX_VERSIONS:]
+            if len(groups) > MAX_VERSIONS:
+                join(groups)
+            self.env[name] = tuple(dict.fromkeys(map(find, (*kept, *([self.entry[name]] if name in self.entry else [])))))
+        for name, group in self.entry.items():
+            self.env.setdefault(name, (group,))
+        spec = node.args
+        for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg):
+            if one is not None:
+                self.env[one.arg] = (Group(),)
+        if isinstance(node, ast.Lambda):
+            self.value(node.body)
+        else:
+            self.block(node.body)
+        self.env = outer
+
+    def name_of(self, name: str) -> Groups:
+        """What a name may stand for, where it is read; nothing for a number, or what is imported."""
+        groups = self.env.get(name)
+        if groups is None:
+            if name in self.imported:
+                return ()
+            group = self.entry.get(name)
+            if group is None:
+                group = self.entry[name] = Group(GLOBAL, container=name in self.file.globals)
+            groups = self.env[name] = (group,)
+        return groups
+
+    def load(self, name: str, groups: Groups) -> None:
+        """Note a read."""
+        self.tick += 1
+        self.loads.append(
+            Load(
+                self.tick, groups, name, self.statement, self.arms, self.loops, self.late, self.binds,
+                self.env.get(name.split(".", 1)[0], ()),
+            )
+        )  # fmt: skip
+
+    def bind(self, name: str, groups: Groups) -> None:
+        """Give a name a new binding."""
+        if len(groups) > 1:
+            groups = tuple(dict.fromkeys(map(find, groups)))
+            if len(groups) > MAX_ALTERNATIVES:
+                groups[0].flags |= JOINED
+                join(groups)
+                groups = (find(groups[0]),)
+        self.env[name] = groups
+        if groups:
+            self.every.setdefault(name, []).extend(groups)
+            self.note_gradient(groups)
+
+    def made(self, container: bool = False, tensor: bool = False) -> Group:
+        """What is made where the trace is: another one in each pass of the loops there."""
+        group = Group(container=container, tensor=tensor)
+        group.loops = self.loops
+        return group
+
+    def aliases(self, groups: Groups, name: str) -> dict[str, Groups]:
+        """The other names that reach something at this moment."""
+        tops = {find(one) for one in groups}
+        found: dict[str, Groups] = {}
+        for other, held in self.env.items():
+            if other != name:
+                for one in held:
+                    top = find(one)
+                    if top in tops or (top.fields and not tops.isdisjoint(reached(top))):
+                        found[other] = held
+                        break
+        return found
+
+    def note_gradient(self, groups: Groups) -> None:
+        if not self.keeps_gradient and any(find(one).flags & GRADIENT for one in groups):
+            self.keeps_gradient = True
+
+    def flag(self, groups: Iterable[Group], flags: int) -> None:
+        for one in groups:
+            find(one).flags |= flags
+
+    def attribute(self, groups: Groups, name: str) -> Groups:
+        """What objects hold under an attribute."""
+        file = self.file
+        made = file.made_of(name)
+        flags = ATTRIBUTE | (file.leaf if name in file.leaves else 0)
+        return tuple(field(one, "." + name, flags, made) for one in groups)
+
+    # ----- statements
+
+    def block(self, body: list[ast.stmt]) -> bool:
+        """Go through a block; False if its end is not reached."""
+        for node in body:
+            handler = _STATEMENTS.get(type(node))
+            self.statement += 1
+            self.binds = frozenset()
+            self.whole = node
+            if handler is not None:
+                if handler(self, node) is False:
+                    return False
+        return True
+
+    def value(self, node: ast.expr | None) -> Groups:
+        """What the value of an expression may be, or hold."""
+        from flake8_tensorcopy.engine.screens.values import value
+
+        return value(self, node)
+
+    def merge(self, envs: list[Env]) -> None:
+        """Go on with what any of several paths has bound."""
+        if not envs:
+            return
+        if len(envs) == 1:
+            self.env = envs[0]
+            return
+        merged = dict(envs[0])
+        for env in envs[1:]:
+            for name, groups in env.items():
+                known = merged.get(name)
+                if known is None:
+                    entry = self.entry.get(name)
+                    merged[name] = groups if entry is None else tuple({*groups, entry})
+                elif known is not groups and known != groups:
+                    merged[name] = tuple(dict.fromkeys((*known, *groups)))
+        for name, groups in merged.items():
+            if len(groups) > MAX_ALTERNATIVES:
+                find(groups[0]).flags |= JOINED
+                join(groups)
+                merged[name] = (find(groups[0]),)
+        self.env = merged
+
+    def arm(self, node: ast.AST, number: int, body: list[ast.stmt], env: Env) -> Env | None:
+        """One arm of a branch; what it has bound, if its end is reached."""
+        outer = self.arms
+        self.arms = (*outer, (node, number))
+        self.env = dict(env)
+        ended = self.block(body)
+        self.arms = outer
+        return self.env if ended else None
+
+    def loop(self, bind: Callable[[], None] | None, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
+        """A loop, gone through once: what it has bound at its end is what it may begin with."""
+        before = dict(self.env)
+        outer = self.loops
+        self.loops = outer | {self.statement}
+        frame: list[Env] = []
+        self._frames.append(frame)
+        if bind is not None:
+            bind()
+        if self.block(body):
+            frame.append(self.env)
+        self._frames.pop()
+        self.loops = outer
+        for env in frame:
+            for name, groups in env.items():
+                known = before.get(name)
+                if known is None:
+                    known = (self.entry[name],) if name in self.entry else ()
+                if known and groups and known != groups:
+                    different = {find(one) for one in (*known, *groups)}
+                    if len(different) > 1:
+                        find(groups[0]).flags |= JOINED
+                        join(different)
+        self.merge([before, *frame])
+        self.block(orelse)
+
+    def leave(self) -> bool:
+        """`break` or `continue`."""
+        if self._frames:
+            self._frames[-1].append(dict(self.env))
+        return False
+
+    def apart(self, one: Arms, other: Arms) -> bool:
+        """Whether two places stand in different arms of one branch."""
+        if not one or not other:
+            return False
+        taken = dict(one)
+        return any(taken.get(node, arm) != arm for node, arm in other)
+
+
+Handler = Callable[[Trace, ast.AST], "bool | None"]
+
+
+def _if(trace: Trace, node: ast.If) -> bool:
+    """An `if` with all its `elif`s: no recursion from one to the next."""
+    ends: list[Env] = []
+    number = 0
+    top = node
+    while True:
+        trace.value(node.test)
+        env = trace.env
+        if (end := trace.arm(top, number, node.body, env)) is not None:
+            ends.append(end)
+        trace.env = env
+        number += 1
+        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+            node = node.orelse[0]
+            trace.statement += 1
+            continue
+        if not node.orelse:
+            ends.append(env)
+        elif (end := trace.arm(top, number, node.orelse, env)) is not None:
+            ends.append(end)
+        break
+    trace.merge(ends)
+    return bool(ends)
+
+
+def _match(trace: Trace, node: ast.Match) -> bool:
+    subject = trace.value(node.subject)
+    env = trace.env
+    ends: list[Env] = [env]
+    for number, case in enumerate(node.cases):
+        trace.env = dict(env)
+        for one in ast.walk(case.pattern):
+            name = getattr(one, "name", None) or getattr(one, "rest", None)
+            if isinstance(name, str):
+                trace.bind(name, subject or (Group(),))
+        if case.guard is not None:
+            trace.value(case.guard)
+        if (end := trace.arm(node, number, case.body, trace.env)) is not None:
+            ends.append(end)
+    trace.merge(ends)
+    return True
+
+
+def _for(trace: Trace, node: ast.For | ast.AsyncFor) -> None:
+    from flake8_tensorcopy.engine.screens.values import bind_iterated, names_in
+
+    binds = names_in(node.target)
+    trace.binds = binds
+    over = trace.value(node.iter)
+
+    def bind() -> None:
+        bind_iterated(trace, node.target, node.iter, over)
+
+    trace.loop(bind, node.body, node.orelse)
+
+
+def _while(trace: Trace, node: ast.While) -> None:
+    trace.loop(lambda: trace.value(node.test) and None, node.body, node.orelse)
+
+
+def _try(trace: Trace, node: ast.Try) -> bool:
+    before = dict(trace.env)
+    reached_end = trace.block(node.body)
+    after = trace.env
+    ends: list[Env] = []
+    trace.merge([before, after])
+    broken = trace.env
+    for handler in node.handlers:
+        trace.env = dict(broken)
+        if handler.name:
+            trace.env[handler.name] = ()
+        if trace.block(handler.body):
+            ends.append(trace.env)
+    trace.env = after
+    if reached_end and trace.block(node.orelse):
+        ends.append(trace.env)
+    if ends:
+        trace.merge(ends)
+    else:
+        trace.env = broken
+    return trace.block(node.finalbody) and bool(ends)
+
+
+def _with(trace: Trace, node: ast.With | ast.AsyncWith) -> bool:
+    from flake8_tensorcopy.engine.screens.values import bind_target
+
+    for item in node.items:
+        groups = trace.value(item.context_expr)
+        if item.optional_vars is not None:
+            bind_target(trace, item.optional_vars, groups, item.context_expr)
+    return trace.block(node.body)
+
+
+def _expr(trace: Trace, node: ast.Expr) -> None:
+    trace.whole = node.value
+    trace.value(node.value)
+
+
+def _return(trace: Trace, node: ast.Return) -> bool:
+    if node.value is not None:
+        groups = trace.value(node.value)
+        trace.returned.append((node.value, groups))
+    return False
+
+
+def _raise(trace: Trace, node: ast.Raise | ast.Assert) -> bool | None:
+    for part in (getattr(node, "exc", None), getattr(node, "cause", None), getattr(node, "test", None)):
+        if part is not None:
+            trace.value(part)
+    return None if isinstance(node, ast.Assert) else False
+
+
+def _leave(trace: Trace, _node: ast.AST) -> bool:
+    return trace.leave()
+
+
+def _function(trace: Trace, node: FunctionNode) -> None:
+    for default in (*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)):
+        trace.value(default)
+    trace._inner.append(node)
+    trace.inner_names.add(node.name)
+
+
+def _class(trace: Trace, node: ast.ClassDef) -> None:
+    trace.block([one for one in node.body if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))])
+
+
+def _assignment(trace: Trace, node: ast.AST) -> None:
+    from flake8_tensorcopy.engine.screens import values
+
+    values.ASSIGNMENTS[type(node)](trace, node)
+
+
+_STATEMENTS: dict[type[ast.AST], Handler] = {
+    ast.If: _if,
+    ast.Match: _match,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Try: _try,
+    ast.TryStar: _try,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Expr: _expr,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Assert: _raise,
+    ast.Break: _leave,
+    ast.Continue: _leave,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Assign: _assignment,
+    ast.AnnAssign: _assignment,
+    ast.AugAssign: _assignment,
+}  # type: ignore[dict-item]
