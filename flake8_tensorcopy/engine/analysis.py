@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine import aliases, generators, snapshots
@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine.facts import (
     MutatedArgument,
     SharedOptimizerState,
     TensorOfTensor,
+    changed,
 )
 from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
 from flake8_tensorcopy.engine.hooks import kept_by_hooks
@@ -314,9 +315,9 @@ def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
         for fact in [fact for fact in facts if type(fact).__name__ in _ELSEWHERE]:
             facts.remove(fact)
             if isinstance(fact, MutatedArgument) and fact.site in module.proven:
-                fact = replace(fact, evidence=3)
+                fact = changed(fact, evidence=3)
             elif isinstance(fact, HandedOut) and fact.evidence < 3 and fact.site in module.asked:
-                fact = replace(fact, evidence=max(fact.evidence, holds_tensors(module, *module.asked[fact.site])))
+                fact = changed(fact, evidence=max(fact.evidence, holds_tensors(module, *module.asked[fact.site])))
             mark = (type(fact).__name__, fact.site)
             known = moved.get(mark)
             if known is None or _says_more(fact, known[1]):

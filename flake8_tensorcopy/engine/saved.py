@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library, ops
-from flake8_tensorcopy.engine.facts import BypassedWrite, ForbiddenWrite, InferenceUse, MarkedNonLeaf, SavedWrite
+from flake8_tensorcopy.engine.facts import (
+    BypassedWrite,
+    ForbiddenWrite,
+    InferenceUse,
+    MarkedNonLeaf,
+    SavedWrite,
+    changed,
+)
 from flake8_tensorcopy.engine.graph import (
     Sink,
     ancestors,
@@ -421,7 +427,7 @@ def finish(run: Run) -> None:
         kept.setdefault(found.site, []).append(saved.at)
     for _, found in spoiled:
         at = tuple(one for one in dict.fromkeys(kept[found.site]) if one is not None)
-        whole = replace(found, kept=() if None in kept[found.site] else at)
+        whole = changed(found, kept=() if None in kept[found.site] else at)
         run.fact(whole, strength=(found.proven, found.backward is not None))
     told = {mark[1] for mark in run.facts if mark[0] is SavedWrite}
     for write, fact in tape.bypassed:
@@ -502,5 +508,5 @@ def known_by_calls(module: Module, function: Function, fact: Fact) -> Fact | Non
     known = module.graphs_given.get(function, {})
     given = [known.get(name, {None}) for name in fact.supposed] if known else [{None}]
     if any(True in one for one in given):
-        return replace(fact, proven=True)
+        return changed(fact, proven=True)
     return None if all(one == {False} for one in given) else fact
