@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options
 from flake8_tensorcopy.engine import Analysis, analyse
-from flake8_tensorcopy.engine.model import Finding, Rule, Span
+from flake8_tensorcopy.engine.model import Finding, Span
 from flake8_tensorcopy.engine.notebook import Cells, percent_cells
+from flake8_tensorcopy.registry import Entry
 
 
 def lint(
@@ -48,10 +49,10 @@ def _no_collection() -> Iterator[None]:
 def _lint(
     tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells | None, repairs: bool
 ) -> list[Finding]:
-    rules = [rule for rule in registry.rules().values() if options.preview or not rule.preview]
-    kinds = frozenset(kind for rule in rules for kind in rule.kinds)
+    asking = [entry for entry in registry.index().values() if options.preview or not entry.preview]
+    kinds = frozenset(kind for entry in asking for kind in entry.kinds)
     analysis = analyse(tree, kinds, options.train_calls, cells or percent_cells(tree, lines))
-    found = list(_decide(analysis, tree, lines, rules, repairs)) if analysis.regions else []
+    found = list(_decide(analysis, tree, lines, asking, repairs)) if analysis.regions else []
     if analysis.problem is not None:
         found.append(not_analysed(analysis.problem))
     first: dict[tuple[Span, str], Finding] = {}
@@ -62,21 +63,23 @@ def _lint(
 
 
 def _decide(
-    analysis: Analysis, tree: ast.Module, lines: Sequence[str], rules: Collection[Rule], repairs: bool
+    analysis: Analysis, tree: ast.Module, lines: Sequence[str], asking: Collection[Entry], repairs: bool
 ) -> Iterator[Finding]:
     """What the rules make of the facts; a TSC000 for each part of the file that is beyond LibCST."""
-    # Importing LibCST costs more than linting most files: only where there is something to decide.
-    from libcst import ParserSyntaxError
-
     from flake8_tensorcopy.engine.region import Region
 
+    beyond: tuple[type[Exception], ...] = (RecursionError,)
+    if repairs:  # only they are decided on LibCST, whose import costs more than linting most files
+        from libcst import ParserSyntaxError
+
+        beyond = (ParserSyntaxError, RecursionError)
     region = Region(lines, analysis.units, tree, repairs=repairs)
     for part in analysis.regions:
         try:
-            for rule in rules:
-                if facts := [fact for fact in part.facts if type(fact).__name__ in rule.kinds]:
-                    yield from rule.check(facts, region)
-        except (ParserSyntaxError, RecursionError) as error:
+            for entry in asking:
+                if facts := [fact for fact in part.facts if type(fact).__name__ in entry.kinds]:
+                    yield from registry.rule(entry.code).check(facts, region)
+        except beyond as error:
             yield not_analysed(describe(error))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.model import Rule
@@ -22,7 +21,8 @@ def shipped(name: str) -> Path:
     return packaged if packaged.is_dir() else HERE.parent / name
 
 
-def _load(path: Path) -> Rule:
+@cache
+def _loaded(path: Path) -> Rule:
     from flake8_tensorcopy.engine.model import Rule
 
     name = f"{__package__}._rules.{path.stem}"
@@ -61,21 +61,47 @@ def rules() -> dict[str, Rule]:
     Raises ImportError where a rule file and its RULE do not fit together or a code is used twice.
     """
     folder = shipped("rules")
-    found = [_load(path) for path in sorted(folder.glob("tsc*.py"))]
-    by_code = {rule.code: rule for rule in found}
-    if len(by_code) < len(found):
+    paths = sorted(folder.glob("tsc*.py"))
+    by_code = {path.stem[:6].upper(): path for path in paths}
+    if len(by_code) < len(paths):
         raise ImportError(f"{folder}: a code is used by two rules")
-    return by_code
+    return {code: _loaded(path) for code, path in by_code.items()}
 
 
-_PREVIEW = re.compile(r"^RULE = Rule\(.*\bpreview=True\b", re.MULTILINE | re.DOTALL)
+@cache
+def rule(code: str) -> Rule:
+    """One rule, loaded if it is not yet.  Raises ImportError as `rules` does, also if there is none of that code."""
+    paths = list(shipped("rules").glob(f"{code.lower()}_*.py"))
+    if len(paths) != 1:
+        raise ImportError(f"{code}: {len(paths)} rules have this code")
+    return _loaded(paths[0])
+
+
+class Entry(NamedTuple):
+    """What is known of a rule without loading it."""
+
+    code: str
+    kinds: tuple[str, ...]
+    preview: bool
+
+
+@cache
+def index() -> dict[str, Entry]:
+    """The rules by their codes, in the order of the codes, as `rules.tsv` lists them: no rule is loaded for it.
+
+    flake8 asks for the codes at every start, also for code without torch, and of a rule most files need the kinds only.
+    """
+    lines = (HERE / "rules.tsv").read_text(encoding="utf-8").splitlines()
+    entries = (line.split("\t") for line in lines)
+    return {code: Entry(code, tuple(kinds.split()), preview == "preview") for code, kinds, preview in entries}
+
+
+def indexed(rules: Iterable[Rule]) -> str:
+    """The text of `rules.tsv` for these rules."""
+    return "".join(f"{one.code}\t{' '.join(one.kinds)}\t{'preview' if one.preview else 'on'}\n" for one in rules)
 
 
 @cache
 def preview_codes() -> list[str]:
-    """The codes of the rules that are off by default as a whole, in their order, read off without loading the rules.
-
-    flake8 asks for them at every start, also for code without torch: loading rules and engine costs more than reading.
-    """
-    files = sorted(shipped("rules").glob("tsc*.py"))
-    return [path.stem[:6].upper() for path in files if _PREVIEW.search(path.read_text(encoding="utf-8"))]
+    """The codes of the rules that are off by default as a whole, in their order."""
+    return [entry.code for entry in index().values() if entry.preview]

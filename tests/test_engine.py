@@ -30,7 +30,7 @@ import sys
 import tokenize
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -131,7 +131,7 @@ def projection(fact: Fact) -> str:
 def flags_of(fact: Fact) -> dict[str, str]:
     """All fields of the fact as its dump shows them; `yes` for a flag."""
     shown = dump([fact]).partition(": ")[2]
-    names = [item.name for item in fields(fact)]
+    names = list(fact.field_names)
     parts = re.split(rf"(?:^| )({'|'.join(names)})=", shown)[1:]
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
@@ -189,7 +189,7 @@ def test_the_golden_functions_show_every_kind_of_fact() -> None:
     stated = {mark.text.split()[0] for case in cases() for mark in case.all("fact")}
     assert stated == KINDS
     for name, keys in KEYS.items():
-        assert set(keys) <= {item.name for item in fields(getattr(facts, name))}
+        assert set(keys) <= set(getattr(facts, name).field_names)
 
 
 def test_every_mark_stands_where_it_is_read() -> None:

@@ -14,11 +14,12 @@ import pytest
 from flake8_tensorcopy import lint as lint_module
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options
-from flake8_tensorcopy.engine import analyse, flow, generators
+from flake8_tensorcopy.engine import analyse, analysis, buckets, flow, generators, judging, telling
 from flake8_tensorcopy.engine.edits.places import Places
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.region import Region
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.source import survey
 from flake8_tensorcopy.lint import lint
 from flake8_tensorcopy.plugin import Plugin
 from tests.conftest import ROOT
@@ -310,6 +311,91 @@ def test_lint_parses_nothing_where_there_are_no_facts(parsed: list[str]) -> None
     text = functions(*(SILENT.format(name=f"silent_{number}") for number in range(5)))
     assert lint(ast.parse(text), text.splitlines(keepends=True), Options(preview=True)) == []
     assert parsed == []
+
+
+# Nothing is walked twice, and nothing is imported for files in which nothing is to be run.
+
+
+def test_the_survey_walks_each_function_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: Counter[str] = Counter()
+    gather = buckets.gather
+
+    def counted(nodes: Any) -> Any:
+        nodes = list(nodes)
+        walked.update(ast.unparse(node) for node in nodes)
+        return gather(nodes)
+
+    monkeypatch.setattr(telling, "gather", counted)
+    text = functions(
+        "x = 1", "def f():\n    def g():\n        y = 2\n    z = 3", "class C:\n    def m(self):\n        u = 4"
+    )
+    survey(ast.parse(text))
+    assert walked == {"import torch": 1, "x = 1": 1, "def g():\n    y = 2": 1, "z = 3": 1, "u = 4": 1}
+
+
+def test_what_the_survey_finds_is_what_a_whole_walk_finds() -> None:
+    """Of each function by itself, so that inner functions count to the outer one."""
+    for path in sorted((ROOT / "fixtures").glob("TSC*/*.py"))[::7]:
+        for function in survey(ast.parse(path.read_text(encoding="utf-8"))).all:
+            if isinstance(function.node, ast.Module):
+                continue
+            nodes = [node for one in function.node.body for node in ast.walk(one) if type(node) in buckets.TELLING]
+            plain = [node for node in nodes if not _is_target_in_place(nodes, node)]
+            held = [node for found in function.found.values() for node in found]
+            assert Counter(held) == Counter(plain)
+
+
+def _is_target_in_place(nodes: list[ast.AST], node: ast.AST) -> bool:
+    """The attribute that an augmented assignment changes is not bound, and left out."""
+    return any(
+        isinstance(one, ast.AugAssign) and one.target is node and isinstance(node, ast.Attribute) for one in nodes
+    )
+
+
+def test_every_judge_has_its_facts() -> None:
+    assert [judge.name for judge in analysis.JUDGES] == list(judging.FACTS)
+    assert {judge.kind for judge in analysis.JUDGES} <= ALL
+
+
+LOADED = """\
+import ast, sys
+from flake8_tensorcopy.plugin import Plugin
+text = sys.argv[1]
+print(len(list(Plugin(ast.parse(text), text.splitlines(keepends=True), "some.py").run())))
+print(*(name.removeprefix("flake8_tensorcopy.") for name in sys.modules if name.startswith("flake8_tensorcopy.")))
+"""
+QUIET = """\
+def {name}(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+class {name}Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.size = 3
+
+    def forward(self, x):
+        return x * self.size
+"""
+
+
+@pytest.mark.parametrize(("text", "count", "runs"), [(QUIET, 0, False), (SILENT, 0, True), (STALE, 1, True)])
+def test_the_interpreter_is_imported_only_where_something_is_run(text: str, count: int, runs: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, functions(text.format(name="f"))],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    found, modules = done.stdout.splitlines()
+    loaded = set(modules.split())
+    assert int(found) == count
+    late = {"engine.judging", "engine.module", "engine.run", "engine.flow", "engine.facts"}
+    assert loaded & late == (late if runs else set())
+    assert any(name.startswith("_rules.") for name in loaded) == (count > 0)
+    assert len(loaded) < (200 if runs else 30)
 
 
 # LibCST is not imported.

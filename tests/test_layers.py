@@ -153,7 +153,7 @@ def test_imports_from_outside_are_the_parts_own(path: Path) -> None:
 COSTLY = ("expecttest", "hypothesis", "libcst", "lsprotocol", "numpy", "pygls", "rich", "torch", "torchgen")
 LATE = (
     f"{PACKAGE}.engine.edits",
-    f"{PACKAGE}.engine.region",
+    f"{PACKAGE}.engine.units",
     f"{PACKAGE}.lsp",
     f"{PACKAGE}.verify.opcheck",
     f"{PACKAGE}.verify.preload",

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,17 @@ def moved(a: torch.Tensor) -> torch.Tensor:
 def write(folder: Path, **files: str) -> None:
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
+
+
+NAMED = """\
+import torch
+
+
+def f(a: torch.Tensor, c: bool) -> torch.Tensor:
+    b = (a.view(-1))
+    b += 1
+    return torch.stack([a, b])
+"""
 
 
 # What flake8 shows, and what turns it off and on.
@@ -258,7 +269,6 @@ def test_no_names_is_the_empty_set() -> None:
 # Preview, with a registry of the test's own: today no rule is preview as a whole.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Word(Fact):
     """A fact of the stub engine: a function, told by its name."""
 
@@ -282,7 +292,10 @@ def stub_rule(code: str, **changes: Any) -> Rule:
 
 
 def stub_rules(monkeypatch: pytest.MonkeyPatch, *rules: Rule) -> None:
-    monkeypatch.setattr(registry, "rules", lambda: {rule.code: rule for rule in rules})
+    by_code = {rule.code: rule for rule in rules}
+    monkeypatch.setattr(registry, "rules", lambda: by_code)
+    monkeypatch.setattr(registry, "rule", by_code.__getitem__)
+    monkeypatch.setattr(registry, "index", lambda: by_code)
     monkeypatch.setattr(registry, "preview_codes", lambda: [rule.code for rule in rules if rule.preview])
 
 
@@ -459,8 +472,23 @@ def test_preview_codes_are_ignored_by_default_in_flake8s_own_list(monkeypatch: p
     assert ignored == ["TSC902"]
 
 
-def test_preview_codes_are_read_off_the_rule_files_as_the_rules_say() -> None:
-    assert registry.preview_codes() == [rule.code for rule in registry.rules().values() if rule.preview]
+def test_the_index_says_of_the_rules_what_they_say_themselves() -> None:
+    """After a change of a rule's kinds or status, `python -m flake8_tensorcopy.verify.ruleindex` writes it anew."""
+    assert (registry.HERE / "rules.tsv").read_text(encoding="utf-8") == registry.indexed(registry.rules().values())
+    assert [(one.code, one.kinds, one.preview) for one in registry.index().values()] == [
+        (rule.code, rule.kinds, rule.preview) for rule in registry.rules().values()
+    ]
+    assert all(registry.rule(code) is rule for code, rule in registry.rules().items())
+
+
+def test_a_status_in_the_index_decides_what_is_off_by_default() -> None:
+    stub = stub_rule("TSC901"), stub_rule("TSC902", preview=True, kinds=("Word", "Silence"))
+    assert registry.indexed(stub) == "TSC901\tWord\ton\nTSC902\tWord Silence\tpreview\n"
+
+
+def test_there_is_no_rule_without_a_file() -> None:
+    with pytest.raises(ImportError, match="TSC999: 0 rules"):
+        registry.rule("TSC999")
 
 
 def test_preview_from_a_configuration_file(flake8: Run, tmp_path: Path) -> None:
@@ -586,17 +614,22 @@ def test_a_file_without_torch_imports_nothing_heavy(tmp_path: Path) -> None:
     } == set()
 
 
-def test_a_torch_file_without_findings_needs_no_libcst(tmp_path: Path) -> None:
+RULES = "flake8_tensorcopy._rules."
+
+
+def test_a_torch_file_without_findings_needs_no_rule(tmp_path: Path) -> None:
     write(tmp_path, plain="import torch\n\nx = torch.zeros(3)\n")
     loaded = modules_after(FLAKE8.format(file="plain.py"), tmp_path)
     assert loaded & {"libcst", "numpy", "torch"} == set()
+    assert {name for name in loaded if name.startswith((RULES, "flake8_tensorcopy.engine.edits"))} == set()
 
 
-def test_findings_need_neither_torch_nor_the_heavy_parts_of_libcst(tmp_path: Path) -> None:
-    write(tmp_path, detach=DETACH)
-    loaded = modules_after(FLAKE8.format(file="detach.py"), tmp_path)
-    assert "libcst" in loaded
-    assert not {name for name in loaded if name.startswith(("torch", "numpy", "libcst.matchers", "libcst.codemod"))}
+def test_findings_need_their_rules_and_neither_torch_nor_libcst(tmp_path: Path) -> None:
+    write(tmp_path, detach=DETACH, named=NAMED)
+    loaded = modules_after("from flake8.main.cli import main\nmain(['--isolated', '-j1'])", tmp_path)
+    assert {name.split(".")[0] for name in loaded} & {"libcst", "numpy", "torch"} == set()
+    assert {name for name in loaded if name.startswith(RULES)} >= {f"{RULES}tsc601_clone_then_detach"}
+    assert len([name for name in loaded if name.startswith(RULES)]) < 8
 
 
 BLOCKED = """\

@@ -1,36 +1,15 @@
-"""One file: choose the functions worth running, run them, hand out the facts by region."""
+"""One file: choose the functions worth running and the classes worth judging, hand out the facts by region."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine import aliases, generators, snapshots
-from flake8_tensorcopy.engine.callers import settle_asked
-from flake8_tensorcopy.engine.classes import holds_tensors
-from flake8_tensorcopy.engine.defaults import class_tensors
-from flake8_tensorcopy.engine.facts import (
-    Fact,
-    GraphCut,
-    HandedOut,
-    MutatedArgument,
-    SharedOptimizerState,
-    TensorOfTensor,
-)
-from flake8_tensorcopy.engine.handed_out import returned_buffers, written_by_callers
-from flake8_tensorcopy.engine.hooks import kept_by_hooks
-from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.mutated import function_at, mutated_items
 from flake8_tensorcopy.engine.notebook import Cells
-from flake8_tensorcopy.engine.registration import unregistered
-from flake8_tensorcopy.engine.repeated import repeats_on_self
-from flake8_tensorcopy.engine.replicas import lost_on_replicas
-from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.screens import SCREENS
-from flake8_tensorcopy.engine.screens.sketch import Sketches
+from flake8_tensorcopy.engine.screens.effects import Sketches
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import (
     ASYNC,
@@ -75,7 +54,6 @@ from flake8_tensorcopy.engine.source import (
     REPEATED,
     REPLACED,
     REQUIRES_GRAD,
-    SELF_COPY,
     SHARE,
     STATE_DICT,
     STEPS,
@@ -93,9 +71,12 @@ from flake8_tensorcopy.engine.source import (
     WRITE,
     Class,
     Function,
+    Survey,
     survey,
 )
-from flake8_tensorcopy.engine.trained import untrained_layers, untrained_parts
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.facts import Fact
 
 # What a function must hold, all of it, for a kind of fact to be possible there.
 _TRIGGERS: dict[str, tuple[int, ...]] = {
@@ -180,44 +161,39 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
 }
 
 
+def _makes_optimizers(survey: Survey, cls: Class) -> bool:
+    return any(function.features & OPTIMIZER for function in survey.all)
+
+
+def _holds_items(survey: Survey, cls: Class) -> bool:
+    """Whether an attribute is a list, tuple or dict that a method made, or what a function of the file gives."""
+    methods = {name for one in (cls, *survey.classes.values()) for name in one.methods}
+    return any(not maker or maker in survey.functions or maker in methods for maker in cls.holders.values())
+
+
 class Judge(NamedTuple):
     """What is found by looking at all the methods of a class together, after the functions have been run."""
 
-    kinds: frozenset[str]
+    name: str  # in `judging.FACTS`
+    kind: str
     needs: tuple[int, ...]  # features that the methods must have between them, as in `_TRIGGERS`
-    facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
+    possible: Callable[[Survey, Class], bool] | None = None  # what it needs besides
 
 
-_JUDGES: tuple[Judge, ...] = (
-    Judge(frozenset({"MutatedItem"}), (WRITE, CALLS_WRITER), mutated_items),
-    Judge(frozenset({"HandedOut"}), (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT), returned_buffers),
-    Judge(frozenset({"SharedDefault"}), (WRITE,), class_tensors),
-    Judge(frozenset({"ModuleAlias"}), (MODULE_ALIAS,), aliases.aliases_on_self),
-    Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
-    Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
-    Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
-    Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self),
-    Judge(frozenset({"UntrainedPart"}), (BACKWARD,), untrained_parts),
-    Judge(frozenset({"UntrainedPart"}), (0,), untrained_layers),
-    Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered),
-    Judge(frozenset({"ReplicaState"}), (ATTR_STORE, WRITE), lost_on_replicas),
+JUDGES: tuple[Judge, ...] = (
+    Judge("items", "MutatedItem", (WRITE, CALLS_WRITER)),
+    Judge("buffers", "HandedOut", (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT)),
+    Judge("class tensors", "SharedDefault", (WRITE,)),
+    Judge("aliases", "ModuleAlias", (MODULE_ALIAS,)),
+    Judge("generators", "Exhausted", (KEPT_ITEMS,)),
+    Judge("parameters", "StaleSnapshot", (KEPT_ITEMS | PARAMETERS,)),
+    Judge("states", "SharedOptimizerState", (STATE_DICT | LOADS_STATE,)),
+    Judge("repeats", "RepeatedReference", (REPEAT | WRITE,)),
+    Judge("parts", "UntrainedPart", (BACKWARD,)),
+    Judge("layers", "UntrainedPart", (0,), _makes_optimizers),
+    Judge("containers", "UnregisteredItems", (ATTR_STORE,), _holds_items),
+    Judge("replicas", "ReplicaState", (ATTR_STORE, WRITE)),
 )
-
-
-class Closing(NamedTuple):
-    """What is found by looking at all the runs of a file together."""
-
-    kinds: frozenset[str]
-    facts: Callable[[Module], Iterable[tuple[Function, Fact]]]
-
-
-_CLOSINGS: tuple[Closing, ...] = (
-    Closing(frozenset({"HandedOut"}), written_by_callers),
-    Closing(frozenset({"HandedOut"}), kept_by_hooks),
-)
-
-# Kinds whose site may stand in another function than the one whose run finds them.
-_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut", "SharedOptimizerState", "WrappedTensor", "CopiedGraph"})
 
 
 @dataclass(slots=True)
@@ -245,7 +221,6 @@ def analyse(
 ) -> Analysis:
     """Run every function that may hold a fact of the kinds; functions nested too deeply are named, not run."""
     found = survey(tree)
-    module = Module(found, train_calls, cells.shown if cells else frozenset())
     wanted = [(need, kind) for kind in sorted(kinds) for need in _TRIGGERS.get(kind, (0,))]
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)
@@ -254,8 +229,7 @@ def analyse(
     for name in cells.redefined if cells else ():  # which of them a call means is not known
         found.functions.pop(name, None)
         found.classes.pop(name, None)
-    regions: dict[Function, list[Fact]] = {}
-    runs: dict[Function, Run] = {}
+    chosen: list[Function] = []
     for function in found.all:
         features = function.features | (inherited.get(function.cls, 0) if function.cls is not None else 0)
         possible = {kind for need, kind in wanted if features & need == need}
@@ -264,36 +238,25 @@ def analyse(
         if function.depth > MAX_DEPTH:
             result.problem = result.problem or (f"`{function.name}` nests expressions more than {MAX_DEPTH} deep")
             continue
-        run = module.run_of(function)
-        if run is None:
-            continue
-        runs[function] = run
-    settle_asked(module, found.all, runs, kinds)
-    for function, run in runs.items():
-        regions[function] = [fact for fact in run.facts.values() if type(fact).__name__ in kinds]
-    for judge in _JUDGES:
-        if kinds.isdisjoint(judge.kinds):
-            continue
-        for cls in classes:
-            every = 0
-            for method in cls.methods.values():
-                every |= method.features
-            if any(every & need == need for need in judge.needs):
-                for function, fact in judge.facts(module, cls):
-                    if type(fact).__name__ in kinds:
-                        regions.setdefault(function, []).append(fact)
-    for closing in _CLOSINGS:
-        if not kinds.isdisjoint(closing.kinds):
-            for function, fact in closing.facts(module):
-                regions.setdefault(function, []).append(fact)
-    _bring_home(module, regions)
-    for function in found.all:
-        settled = (known_by_calls(module, function, fact) for fact in regions.get(function, ()))
-        facts = _said_once([fact for fact in settled if fact is not None])
-        if facts:
-            facts.sort(key=lambda fact: (fact.site.lineno, fact.site.col_offset))  # type: ignore[attr-defined]
-            result.regions.append(RegionFacts(function.node, facts))
+        chosen.append(function)
+    judged = [
+        (judge.name, cls) for judge in JUDGES if judge.kind in kinds for cls in classes if _may(judge, found, cls)
+    ]
+    if chosen or judged:
+        from flake8_tensorcopy.engine.judging import regions
+        from flake8_tensorcopy.engine.module import Module
+
+        module = Module(found, train_calls, cells.shown if cells else frozenset())
+        result.regions = regions(module, chosen, judged, kinds)
     return result
+
+
+def _may(judge: Judge, survey: Survey, cls: Class) -> bool:
+    """Whether a judge can find anything in a class."""
+    every = 0
+    for method in cls.methods.values():
+        every |= method.features
+    return any(every & need == need for need in judge.needs) and (judge.possible is None or judge.possible(survey, cls))
 
 
 def _passes(sketch: Sketch, kinds: set[str]) -> bool:
@@ -301,44 +264,6 @@ def _passes(sketch: Sketch, kinds: set[str]) -> bool:
     if not kinds <= SCREENS.keys():
         return True
     return any(SCREENS[kind](sketch) for kind in kinds)
-
-
-def _said_once(facts: list[Fact]) -> list[Fact]:
-    """Without the cost of a copy that is wrong anyhow, since it ends the graph."""
-    cut = {fact.site for fact in facts if isinstance(fact, GraphCut)}
-    return [fact for fact in facts if not (isinstance(fact, TensorOfTensor) and fact.site in cut)] if cut else facts
-
-
-def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
-    """Put each fact to the function in which its site stands, once, however many callers show it."""
-    moved: dict[tuple[str, ast.AST], tuple[Function, Fact]] = {}
-    for function, facts in regions.items():
-        for fact in [fact for fact in facts if type(fact).__name__ in _ELSEWHERE]:
-            facts.remove(fact)
-            if isinstance(fact, MutatedArgument):
-                module.run_callers(fact.function)
-            if isinstance(fact, MutatedArgument) and fact.site in module.proven:
-                fact = replace(fact, evidence=3)
-            elif isinstance(fact, HandedOut) and fact.evidence < 3 and fact.site in module.asked:
-                fact = replace(fact, evidence=max(fact.evidence, holds_tensors(module, *module.asked[fact.site])))
-            mark = (type(fact).__name__, fact.site)
-            known = moved.get(mark)
-            if known is None or _says_more(fact, known[1]):
-                moved[mark] = (function_at(module, fact.site) or function, fact)
-    for function, fact in moved.values():
-        regions.setdefault(function, []).append(fact)
-
-
-_SURE = frozenset({"loop", "read"})
-
-
-def _says_more(fact: Fact, known: Fact) -> bool:
-    """Of two reasons for one report, what a loop or a read shows is the surer one."""
-    if isinstance(fact, SharedOptimizerState) and isinstance(known, SharedOptimizerState):
-        return fact.certain > known.certain
-    if not isinstance(fact, HandedOut) or not isinstance(known, HandedOut):
-        return False
-    return fact.reason in _SURE and known.reason not in _SURE
 
 
 def _inherited(classes: dict[str, Class]) -> dict[Class, int]:

@@ -6,10 +6,9 @@ Only asked where a fact waits for it, after all runs: then the functions that ca
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine.facts import TensorOfTensor
+from flake8_tensorcopy.engine.facts import TensorOfTensor, changed
 from flake8_tensorcopy.engine.kinds import OPERATORS, is_array, is_tensor
 from flake8_tensorcopy.engine.source import Function, called_name
 from flake8_tensorcopy.engine.values import Obj, Value
@@ -141,9 +140,9 @@ def settle_asked(module: Module, functions: list[Function], runs: dict[Function,
             for passed in module.passed.get(function, ()):
                 form = ask.forms.get(passed.kinds.get(ask.argument, ""))
                 if form is not None:
-                    proven = replace(fact, evidence=3)  # type: ignore[call-arg]
+                    proven = changed(fact, evidence=3)
                     if isinstance(proven, TensorOfTensor):
-                        proven = replace(proven, form=form, defined=passed.node, caller=True)
+                        proven = changed(proven, form=form, defined=passed.node, caller=True)
                     run.facts[ask.mark] = proven
                     break
             else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from dataclasses import replace
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import module_used
@@ -24,6 +23,7 @@ from flake8_tensorcopy.engine.evaluate import (
     pointer_test,
 )
 from flake8_tensorcopy.engine.expansion import materialised, repeated
+from flake8_tensorcopy.engine.facts import changed
 from flake8_tensorcopy.engine.functions import (
     BUILTINS,
     SPECIAL,
@@ -140,7 +140,7 @@ def pointer_assertion(run: Run, node: ast.Call, name: str, args: Args) -> None:
         return
     left, right = args.values[0].const, args.values[1].const
     if isinstance(left, Pointer) and isinstance(right, Pointer):
-        run.fact(replace(pointer_test(run, node, args.nodes[:2], args.values[:2]), asserted=True))
+        run.fact(changed(pointer_test(run, node, args.nodes[:2], args.values[:2]), asserted=True))
 
 
 def imported_call(run: Run, node: ast.Call, name: str) -> Value:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.facts import CopiedGraph
+from flake8_tensorcopy.engine.facts import CopiedGraph, changed
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at
 from flake8_tensorcopy.engine.rewrapped import recorded
@@ -87,7 +86,7 @@ def _kept_fact(run: Run, site: ast.AST, name: str, copy: ast.AST, owner: str) ->
             and all(read in inner and read.lineno > (getattr(site, "end_lineno", 0) or 0) for read in reads)
             and not any(isinstance(node, (ast.Name, ast.arg)) and attribute in _names(node) for node in inner)
         )
-    return replace(fact, kept=kept, reads=reads, name_free=free)
+    return changed(fact, kept=kept, reads=reads, name_free=free)
 
 
 def _names(node: ast.Name | ast.arg) -> tuple[str]:

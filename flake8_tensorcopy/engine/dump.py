@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import fields
 
 from flake8_tensorcopy.engine.facts import Fact
 
@@ -103,11 +102,11 @@ def _line(node: ast.AST) -> int:
 
 def _text(fact: Fact) -> str:
     parts = [type(fact).__name__]
-    for item in fields(fact):
-        value = getattr(fact, item.name)
-        if item.name == "site" or value in (False, "", 0, (), None):
+    for name in fact.field_names:
+        value = getattr(fact, name)
+        if name == "site" or value in (False, "", 0, (), None):
             continue
-        parts.append(f"{item.name}={_shown(value)}")
+        parts.append(f"{name}={_shown(value)}")
     return " ".join(parts)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from flake8_tensorcopy.engine.classes import effects_on_self, holds_tensors, way_from
 from flake8_tensorcopy.engine.copies import handed_copy, returned_copy
-from flake8_tensorcopy.engine.facts import Copy, Fact, HandedOut, StaleRead
+from flake8_tensorcopy.engine.facts import Copy, Fact, HandedOut, StaleRead, changed
 from flake8_tensorcopy.engine.graph import root_of
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import mutated_items
@@ -248,7 +247,7 @@ def kept_results(run: Run) -> None:
             continue
         if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.reader_is_source:
             continue
-        run.facts[mark] = replace(fact, handed=True)
+        run.facts[mark] = changed(fact, handed=True)
         method, node = got
         run.fact(
             HandedOut(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafWrite, MarkedNonLeaf
+from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafWrite, MarkedNonLeaf, changed
 from flake8_tensorcopy.engine.graph import freeze, frozen, is_leaf, looks_at_mode, mark
 from flake8_tensorcopy.engine.linked import linked
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
@@ -178,7 +177,7 @@ def settle_marks(run: Run) -> None:
         assert isinstance(fact, MarkedNonLeaf)
         read = run.tape.gradients.get(obj)
         if fact.attribute or (obj not in run.tape.retained and (read is not None or obj.made == "clone")):
-            run.fact(replace(fact, read=read, detached=_to_detach(run, fact)))
+            run.fact(changed(fact, read=read, detached=_to_detach(run, fact)))
 
 
 def _to_detach(run: Run, fact: MarkedNonLeaf) -> ast.expr | None:

@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
+from flake8_tensorcopy.engine.keeping import kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array, unmarked
 from flake8_tensorcopy.engine.linked import operand
@@ -27,7 +28,7 @@ from flake8_tensorcopy.engine.ratios import exponential
 from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
-from flake8_tensorcopy.engine.saved import detached_view, kept_by, record, record_in_place
+from flake8_tensorcopy.engine.saved import detached_view, record, record_in_place
 from flake8_tensorcopy.engine.selfcopy import aliased_out
 from flake8_tensorcopy.engine.source import cloned_operand
 from flake8_tensorcopy.engine.storages import moved

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import settle_copies
@@ -16,6 +15,7 @@ from flake8_tensorcopy.engine.facts import (
     AccumulatedItem,
     DroppedResult,
     LostWrite,
+    changed,
 )
 from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
@@ -160,7 +160,7 @@ def _settle_dropped(run: Run) -> None:
             lent = about is None or (
                 about[0].owner != "fresh" and any(write.ref.obj is about[0] for write in run.log)
             )  # others see what is written to it
-            run.facts[mark] = replace(
+            run.facts[mark] = changed(
                 fact,
                 read=read_later(run, fact.target.id, fact.statement),
                 alone=fact.alone and not lent and kept_to_itself(run, fact.target.id, fact.statement),
@@ -227,7 +227,7 @@ def only_copies(run: Run, node: ast.If) -> bool:
 
 def pointer_results(run: Run, asserted: bool, guards: bool) -> None:
     for test in run.pointer_tests:
-        run.fact(replace(test, asserted=asserted, guards_copy=guards))
+        run.fact(changed(test, asserted=asserted, guards_copy=guards))
     run.pointer_tests = []
 
 
@@ -274,7 +274,7 @@ def finish_run(run: Run) -> None:
             updates = fact.computed and (fact.uses_itself or fact.uses_sibling)
             change = change_of(run, fact.site, fact.name) if updates else None
             plain = was.obj.graph is False and not was.obj.leaf and not was.obj.param
-            run.fact(replace(fact, evidence=run.evidence_of(was, fact.site), change=change, plain=plain))
+            run.fact(changed(fact, evidence=run.evidence_of(was, fact.site), change=change, plain=plain))
     for place, (move, ref) in run.moves.items():
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:
             host_scalar(run, move, ref, "logged", shown_once(run, place, move))

@@ -1,7 +1,7 @@
-"""The parts of a file where facts were found, as LibCST: a fact's site becomes a node, a span, its code.
+"""The parts of a file where facts were found: a fact's site becomes a span, its code, and for repairs a LibCST node.
 
-Only the function (or top-level statement) that holds a site is parsed, once, under a wrapper and never dedented, so
-that multi-line strings survive; nothing is parsed that no rule asks for.
+Only the function (or top-level statement) that holds a site is parsed, once, and nothing is parsed that no repair asks
+for: places and code are those of the ast.
 """
 
 from __future__ import annotations
@@ -10,41 +10,38 @@ import ast
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
-
-import libcst as cst
-from libcst.metadata.position_provider import PositionProvider
-from libcst.metadata.wrapper import MetadataWrapper
+from typing import TYPE_CHECKING, cast
 
 from flake8_tensorcopy.engine.columns import from_utf8
-from flake8_tensorcopy.engine.model import Span, Step
+from flake8_tensorcopy.engine.model import Fix, Span, Step
+from flake8_tensorcopy.engine.snippets import snippet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import libcst as cst
+
     from flake8_tensorcopy.engine.edits import Editor
+    from flake8_tensorcopy.engine.units import Unit
 
 MAX_CODE = 60
 
 
-class Unit:
-    """A line range parsed alone: its nodes by the place where they stand."""
+class Idle:
+    """An Editor that makes no repair, for a caller that has no use for any: nothing is parsed for their sake.
 
-    def __init__(self, lines: Sequence[str], first: int, last: int) -> None:
-        text = "".join(lines[first - 1 : last])
-        # An indented unit stands under a statement of its own; any indentation is right there.
-        self.shift = 0
-        if text.lstrip("\f")[:1] in (" ", "\t"):
-            text = "if True:\n" + text
-            self.shift = 1
-        wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-        self.module = wrapper.module
-        self.nodes: dict[tuple[int, int, int, int], list[cst.CSTNode]] = {}
-        self.places: dict[cst.CSTNode, tuple[int, int, int, int]] = {}
-        move = first - 1 - self.shift
-        for node, range_ in wrapper.resolve(PositionProvider).items():
-            start, end = range_.start, range_.end
-            place = (start.line + move, start.column, end.line + move, end.column)
-            self.places[node] = place
-            self.nodes.setdefault(place, []).append(node)
+    It knows the changes by their names only, and that none of them can be made.
+    """
+
+    def fix(self, *_: object, **__: object) -> Fix | None:
+        return None
+
+    def __getattr__(self, change: str) -> Callable[..., None]:
+        return _not_made
+
+
+def _not_made(*_: object, **__: object) -> None:
+    return None
 
 
 class Region:
@@ -63,9 +60,12 @@ class Region:
     @cached_property
     def edit(self) -> Editor:
         """What the repairs of rules are made with."""
-        from flake8_tensorcopy.engine.edits import Editor, Idle
+        if not self._repairs:
+            return cast("Editor", Idle())
+        # LibCST costs more to import than most files to lint.
+        from flake8_tensorcopy.engine.edits import Editor
 
-        return Editor(self) if self._repairs else Idle(self)
+        return Editor(self)
 
     @property
     def parsed(self) -> int:
@@ -92,23 +92,11 @@ class Region:
         """The LibCST node of a site, or None where LibCST cuts the code otherwise than ast."""
         span = self.span(site)
         unit = self._unit(span.line)
-        if unit is None:
-            return None
-        found = unit.nodes.get((span.line, span.column, span.end_line, span.end_column), [])
-        expected = cst.BaseExpression if isinstance(site, ast.expr) else (cst.BaseSmallStatement, cst.BaseStatement)
-        for node in found:
-            if isinstance(node, expected):
-                return node
-        return None
+        return None if unit is None else unit.at(_place(span), expression=isinstance(site, ast.expr))
 
     def code(self, site: ast.AST) -> str:
         """The code of a site on one line, shortened for a message."""
-        node = self.node(site)
-        unit = self._unit(self.line(site))
-        if node is None or unit is None:
-            text = ast.unparse(site)
-        else:
-            text = unit.module.code_for_node(node)
+        text = snippet(self.lines, self.span(site), site)
         text = " ".join(text.split("#", 1)[0].split()) if "\n" in text else text.strip()
         return text if len(text) <= MAX_CODE else text[: MAX_CODE - 3] + "..."
 
@@ -122,8 +110,7 @@ class Region:
     def is_statement(self, span: Span) -> bool:
         """Whether a statement without a suite stands in just this span."""
         unit = self._unit(span.line)
-        place = (span.line, span.column, span.end_line, span.end_column)
-        return unit is not None and any(isinstance(node, cst.BaseSmallStatement) for node in unit.nodes.get(place, ()))
+        return unit is not None and unit.ends_statement(_place(span))
 
     def step(self, site: ast.AST, text: str) -> Step:
         return Step(self.span(site), text)
@@ -141,5 +128,11 @@ class Region:
         key = (first, last)
         unit = self._parsed.get(key)
         if unit is None:
+            from flake8_tensorcopy.engine.units import Unit
+
             unit = self._parsed[key] = Unit(self.lines, first, last)
         return unit
+
+
+def _place(span: Span) -> tuple[int, int, int, int]:
+    return span.line, span.column, span.end_line, span.end_column

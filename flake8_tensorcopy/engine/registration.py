@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.classes import methods_of
-from flake8_tensorcopy.engine.facts import Fact, UnregisteredItems
+from flake8_tensorcopy.engine.facts import Fact, UnregisteredItems, changed
 from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.state import State
@@ -153,7 +152,7 @@ def unregistered(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
         for function, run in runs:
             fact = _first_item(module, run, "." + name)
             if fact is not None:
-                yield function, replace(fact, built=_replaceable(cls, fact, runs))
+                yield function, changed(fact, built=_replaceable(cls, fact, runs))
                 break
 
 

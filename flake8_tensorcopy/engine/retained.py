@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
-from flake8_tensorcopy.engine.facts import GraphRetained
+from flake8_tensorcopy.engine.facts import GraphRetained, changed
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
 from flake8_tensorcopy.engine.nodes import walk
@@ -318,7 +317,7 @@ def finish_retained(run: Run) -> None:
     for fact in found:
         given = tuple(dict.fromkeys(one for part in kept[fact.site] for one in part))
         sure = all(kept[fact.site]) and all(surely_tensor(run.module, one) for one in given)
-        run.fact(replace(fact, given=given if sure else ()))
+        run.fact(changed(fact, given=given if sure else ()))
 
 
 def _clone_of(run: Run, backward: Backward, added: Added) -> bool:

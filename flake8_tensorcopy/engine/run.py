@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import ops
@@ -14,6 +13,7 @@ from flake8_tensorcopy.engine.facts import (
     PointerTest,
     RedundantClone,
     StaleRead,
+    changed,
 )
 from flake8_tensorcopy.engine.graph import Tape
 from flake8_tensorcopy.engine.nodes import children, walk
@@ -557,7 +557,7 @@ class Run:
         """`x.clone().detach()`: the order is what there is to say of it. Whether x is new memory anyway."""
         known = self.facts.get((RedundantClone, clone))
         if isinstance(known, RedundantClone):
-            self.facts[(RedundantClone, clone)] = replace(known, detached=True)
+            self.facts[(RedundantClone, clone)] = changed(known, detached=True)
             return known.form == "fresh"
         return False
 

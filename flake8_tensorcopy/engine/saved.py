@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library, ops
-from flake8_tensorcopy.engine.facts import BypassedWrite, ForbiddenWrite, InferenceUse, MarkedNonLeaf, SavedWrite
+from flake8_tensorcopy.engine.facts import (
+    BypassedWrite,
+    ForbiddenWrite,
+    InferenceUse,
+    MarkedNonLeaf,
+    SavedWrite,
+    changed,
+)
 from flake8_tensorcopy.engine.graph import (
     Sink,
     ancestors,
@@ -22,6 +27,7 @@ from flake8_tensorcopy.engine.graph import (
     meets,
     without_grad,
 )
+from flake8_tensorcopy.engine.keeping import ACTIVATIONS, Keeps, kept_by
 from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
 from flake8_tensorcopy.engine.linked import linked, operand
 from flake8_tensorcopy.engine.nodes import children
@@ -39,30 +45,10 @@ MAX_SAVED = 12  # of one storage
 MAX_NAMES = 500  # in a function that has more, a write is not repaired by binding its name to a new value
 _DERIVATIVE = re.compile(r"grad|backward|deriv|jacobian|hessian|vjp|(^|_)bwd", re.IGNORECASE)
 
-# Products keep a factor only if another one requires grad.
-_PRODUCTS = frozenset("mul multiply mm bmm mv dot matmul inner outer ger vdot linear * @".split())
-_QUOTIENTS = frozenset("div divide true_divide /".split())
 _PRODUCTS_IN_PLACE = frozenset("mul_ multiply_ div_ divide_ true_divide_".split())
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
-_NORMS = frozenset({"Tensor.norm", "torch.norm", "torch.linalg.norm"})
 # Results of several views of one op, by the step that took one of them.
 _SEVERAL = frozenset({"chunk", "split", "split_with_sizes", "unbind", "iteration", "unpacking"})
-
-# Modules by the function that they call.  Those with weights of their own keep what they are given.
-ACTIVATIONS = {
-    "ReLU": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Softmax": "softmax", "LogSoftmax": "log_softmax",
-    "Softmin": "softmin", "GELU": "gelu", "SiLU": "silu", "Mish": "mish", "LeakyReLU": "leaky_relu", "ELU": "elu",
-    "SELU": "selu", "CELU": "celu", "Softplus": "softplus", "Hardtanh": "hardtanh", "ReLU6": "relu6",
-    "Hardsigmoid": "hardsigmoid", "Hardswish": "hardswish", "LogSigmoid": "logsigmoid", "Softsign": "softsign",
-}  # fmt: skip
-
-
-class Keeps(NamedTuple):
-    """What one operation keeps: its result, some operands; `how` says when an operand is."""
-
-    output: bool
-    inputs: tuple[int, ...]
-    how: str  # product quotient own any
 
 
 class Saved(NamedTuple):
@@ -77,21 +63,6 @@ class Saved(NamedTuple):
     tick: int
     arms: frozenset[Arm]
     at: ast.expr | None  # the expression that is kept, and that no other name has when it is made
-
-
-@cache
-def kept_by(op: Op) -> Keeps | None:
-    """What the row of an operation says that it keeps."""
-    short = op.name.rsplit(".", 1)[-1]
-    output = op.saves_output or op.name in _NORMS
-    if short in _PRODUCTS:
-        return Keeps(output, (0, 1), "product")
-    if short in _QUOTIENTS:
-        return Keeps(output, (0, 1), "quotient")
-    inputs = () if op.many != 1 else op.saves_inputs
-    if not output and not inputs:
-        return None
-    return Keeps(output, inputs, "own" if inputs == (0,) and short != "where" else "any")
 
 
 def operator_keeps(symbol: str, operands: list[Value]) -> Keeps | None:
@@ -421,7 +392,7 @@ def finish(run: Run) -> None:
         kept.setdefault(found.site, []).append(saved.at)
     for _, found in spoiled:
         at = tuple(one for one in dict.fromkeys(kept[found.site]) if one is not None)
-        whole = replace(found, kept=() if None in kept[found.site] else at)
+        whole = changed(found, kept=() if None in kept[found.site] else at)
         run.fact(whole, strength=(found.proven, found.backward is not None))
     told = {mark[1] for mark in run.facts if mark[0] is SavedWrite}
     for write, fact in tape.bypassed:
@@ -507,5 +478,5 @@ def known_by_calls(module: Module, function: Function, fact: Fact) -> Fact | Non
     known = module.graphs_given.get(function, {})
     given = [known.get(name, {None}) for name in fact.supposed] if known else [{None}]
     if any(True in one for one in given):
-        return replace(fact, proven=True)
+        return changed(fact, proven=True)
     return None if all(one == {False} for one in given) else fact

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot
+from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot, changed
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.source import KEPT_ITEMS, Class, Function
 from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, Arm, Chain, Link, Obj, Ref, Value, Write, exclusive
@@ -294,7 +293,7 @@ def stepped(run: Run, optimizer: Obj, node: ast.AST) -> None:
     run.stepped.append(Stepped(optimizer, node, run.count(), run.now.arms))
     for one in run.loads:
         if one.one is optimizer and one.fact.site not in run.called and _forked(one):
-            run.fact(replace(one.fact, stepped=node, certain=False))
+            run.fact(changed(one.fact, stepped=node, certain=False))
     known = run.tokens.get(optimizer)
     if known is None:
         return
@@ -302,7 +301,7 @@ def stepped(run: Run, optimizer: Obj, node: ast.AST) -> None:
         if not exclusive(write.arms, run.now.arms):
             for one in run.loads:
                 if one.fact.site is write.node and one.other is optimizer:
-                    run.fact(replace(one.fact, stepped=node), strength=(True,))
+                    run.fact(changed(one.fact, stepped=node), strength=(True,))
 
 
 def _forked(load: Loaded) -> bool:
@@ -387,7 +386,7 @@ def states_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]
         slot = _attribute(load.other, run.params[0])
         peer = "" if slot else _of_a_peer(run, load)
         if (slot or peer) in steps and not (slot and _replaced(run, load.other)) and (slot or peer):
-            yield run.function, replace(load.fact, stepped=steps[slot or peer], certain=bool(slot))
+            yield run.function, changed(load.fact, stepped=steps[slot or peer], certain=bool(slot))
 
 
 def _of_a_peer(run: Run, load: Loaded) -> str:

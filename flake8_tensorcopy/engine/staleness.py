@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.aliases import alias_read
@@ -11,6 +10,7 @@ from flake8_tensorcopy.engine.copies import parting
 from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
+    changed,
 )
 from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
 from flake8_tensorcopy.engine.handed_out import stored_read
@@ -268,7 +268,7 @@ def settle(run: Run) -> None:
         if about.refuted:
             run.facts.pop(mark, None)
         elif fact is not None and level > fact.evidence:  # type: ignore[attr-defined]
-            run.facts[mark] = replace(fact, evidence=level)  # type: ignore[call-arg]
+            run.facts[mark] = changed(fact, evidence=level)
     for mark, obj in run.shared_objs.items():
         if obj in run.written_back or obj in run.guarded:
             run.facts.pop(mark, None)
@@ -279,7 +279,7 @@ def settle(run: Run) -> None:
         elif isinstance(fact, StaleRead) and fact.link == MAYBE and obj in run.guarded:
             run.facts.pop(mark, None)
         elif isinstance(fact, StaleRead) and writer.last_use > time:
-            run.facts[mark] = replace(fact, writer_used=True)
+            run.facts[mark] = changed(fact, writer_used=True)
 
 
 def says_snapshot(name: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.devices import Flight, Looped, Move
@@ -16,6 +15,7 @@ from flake8_tensorcopy.engine.facts import (
     RoundTrip,
     UnwaitedRead,
     WidenedMove,
+    changed,
 )
 from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
@@ -601,7 +601,7 @@ def _way_back(run: Run, ref: Ref, places: list[Place], way: list[ast.AST]) -> tu
 def round_trips(run: Run) -> list[RoundTrip]:
     """Those of which nothing else used what was on the host."""
     return [
-        replace(fact, written=_written_after(run, fact))
+        changed(fact, written=_written_after(run, fact))
         for places, clock, fact in run.devices.round_trips
         if all(place.last_use in (0, clock) and place not in run.shown for place in places)
     ]

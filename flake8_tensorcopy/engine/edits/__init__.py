@@ -7,11 +7,8 @@ quotes stay what they were.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from itertools import pairwise
-
-import libcst as cst
 
 from flake8_tensorcopy.engine.edits.containers import Containers
 from flake8_tensorcopy.engine.edits.copies import Copies
@@ -19,7 +16,7 @@ from flake8_tensorcopy.engine.edits.places import Edits, Maybe, Site, end_of, st
 from flake8_tensorcopy.engine.edits.statements import Statements
 from flake8_tensorcopy.engine.model import Edit, Fix, Span
 
-__all__ = ["Editor", "Edits", "Idle", "Maybe", "Site"]
+__all__ = ["Editor", "Edits", "Maybe", "Site"]
 
 
 class Editor(Copies, Containers, Statements):
@@ -30,16 +27,6 @@ class Editor(Copies, Containers, Statements):
         edits = tuple(sorted(_merged(self.join(*parts) or ())))
         apart = all(end_of(one.span) <= start_of(other.span) for one, other in pairwise(edits))
         return Fix(title, edits, safe) if edits and apart else None
-
-
-class Idle(Editor):
-    """Makes none, for a caller that has no use for repairs: nothing is parsed for their sake."""
-
-    def fix(self, title: str, *parts: Edits | None, safe: bool) -> Fix | None:
-        return None
-
-    def _node(self, site: ast.AST) -> cst.CSTNode | None:
-        return None
 
 
 def _merged(edits: Edits) -> Iterator[Edit]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from flake8_tensorcopy.engine import snippets
 from flake8_tensorcopy.engine.model import Edit, Span
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def outer(region: Region, node: cst.BaseExpression) -> Span:
 
 def between(region: Region, span: Span) -> str:
     """The source of a span."""
-    lines = region.lines[span.line - 1 : span.end_line]
-    text = "".join(lines)
-    return text[span.column : len(text) - len(lines[-1]) + span.end_column]
+    return snippets.between(region.lines, span)
 
 
 def has_comment(text: str) -> bool:

@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.facts.autograd import (
     MarkedNonLeaf,
     SavedWrite,
 )
-from flake8_tensorcopy.engine.facts.base import Copy, Fact
+from flake8_tensorcopy.engine.facts.base import Copy, Fact, changed
 from flake8_tensorcopy.engine.facts.constructors import RepeatedReference, WrappedTensor
 from flake8_tensorcopy.engine.facts.costs import (
     CloneDetach,
@@ -165,4 +165,5 @@ __all__ = [
     "UnwaitedRead",
     "WidenedMove",
     "WrappedTensor",
+    "changed",
 ]

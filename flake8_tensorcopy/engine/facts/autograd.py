@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Fact, verb_of
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LeafWrite(Fact):
     """A leaf that requires grad (a Parameter, `requires_grad=True`) is written in grad mode; `site` is the write."""
 
@@ -31,7 +29,6 @@ class LeafWrite(Fact):
         return verb_of(self.op, self.how, self.inner)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SavedWrite(Fact):
     """A value that an operation keeps for backward is written before backward reads it; `site` is the write."""
 
@@ -66,7 +63,6 @@ class SavedWrite(Fact):
         return tuple(path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BypassedWrite(Fact):
     """The data of a computed value that requires grad is written where autograd does not see it."""
 
@@ -82,7 +78,6 @@ class BypassedWrite(Fact):
         return verb_of(self.op, self.how, self.inner)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForbiddenWrite(Fact):
     """One of several views that one operation made is written in grad mode, or a view is detached in place."""
 
@@ -100,7 +95,6 @@ class ForbiddenWrite(Fact):
         return verb_of(self.op, self.how, self.inner)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MarkedNonLeaf(Fact):
     """`requires_grad` is set on a value that an operation on the graph computed; `site` sets it."""
 
@@ -112,7 +106,6 @@ class MarkedNonLeaf(Fact):
     detached: ast.expr | None = None  # what would have to be detached
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradToArray(Fact):
     """A NumPy array is asked of a tensor that requires grad, or that is on a device."""
 
@@ -124,7 +117,6 @@ class GradToArray(Fact):
     moves: bool = False  # it is on a device, whether it requires grad or not
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InferenceUse(Fact):
     """A tensor made under inference_mode is kept for backward; `site` is the operation."""
 

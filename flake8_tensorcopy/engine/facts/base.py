@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
@@ -53,8 +52,45 @@ class Copy(NamedTuple):
     maybe: bool  # it copies or not, by device, dtype, layout or mode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fact:
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False)
+class Record:
+    """A class with the annotations of its fields, which are given by keyword, as a frozen dataclass has them.
+
+    It is none since making eighty of those takes longer than everything else that is imported to lint a file.
+    """
+
+    field_names: ClassVar[tuple[str, ...]] = ()  # in their order, those of the base first
+    _required: ClassVar[frozenset[str]] = frozenset()
+    _known: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        own = tuple(cls.__annotations__)
+        cls.field_names = (*cls.field_names, *own)
+        cls._known = cls._known.union(own)
+        cls._required = cls._required.union(name for name in own if name not in cls.__dict__)
+
+    def __init__(self, **values: Any) -> None:
+        if not self._required <= values.keys() <= self._known:
+            missing, unknown = self._required - values.keys(), values.keys() - self._known
+            raise TypeError(f"{type(self).__name__}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+        self.__dict__.update(values)  # what is not given is on the class
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be set")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.field_names)})"
+
+
+class Fact(Record):
     """Common to all kinds: the node where the fact is reported, which decides its place in the file."""
 
     site: ast.AST
+
+
+AnyFact = TypeVar("AnyFact", bound=Fact)
+
+
+def changed(fact: AnyFact, **changes: Any) -> AnyFact:
+    """The fact with other values for some of its fields."""
+    return type(fact)(**fact.__dict__ | changes)

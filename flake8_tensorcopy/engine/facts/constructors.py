@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Fact
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RepeatedReference(Fact):
     """One object stands in every slot of a list or dict; `site` makes the container."""
 
@@ -33,7 +31,6 @@ class RepeatedReference(Fact):
         return tuple(path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WrappedTensor(Fact):
     """A parameter is built over a tensor that lives on; `site` is the constructor."""
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from flake8_tensorcopy.engine.facts.base import Fact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HostScalar(Fact):
     """A tensor is moved to the host only to be printed, logged, or turned into a Python number; `site` is the move."""
 
@@ -24,7 +22,6 @@ class HostScalar(Fact):
     evidence: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CloneDetach(Fact):
     """`x.clone().detach()`: `site` is the detach call."""
 
@@ -36,7 +33,6 @@ class CloneDetach(Fact):
     recording: bool | None  # grad mode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MovedThenDetached(Fact):
     """`x.cpu().detach()`, also with views in between: `site` is the detach call."""
 
@@ -47,7 +43,6 @@ class MovedThenDetached(Fact):
     recording: bool | None  # grad mode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TensorOfTensor(Fact):
     """`torch.tensor(x)` of a tensor, of a list of tensors, of a list of arrays."""
 
@@ -66,7 +61,6 @@ class TensorOfTensor(Fact):
     evidence: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RedundantClone(Fact):
     """One copy too many in one chain; `site` is the call that makes it.
 
@@ -87,7 +81,6 @@ class RedundantClone(Fact):
     evidence: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RedundantCast(Fact):
     """Two casts, one after the other, where the first has no effect on the result; `site` is the second."""
 
@@ -100,7 +93,6 @@ class RedundantCast(Fact):
     bare: bool  # an argument or item of unknown kind: perhaps a module
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RedundantRepeat(Fact):
     """`x.repeat(1, n, 1)` of axes of size 1 for one elementwise operation, or `x.repeat(1, 1, 1)`."""
 
@@ -113,7 +105,6 @@ class RedundantRepeat(Fact):
     evidence: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MaterialisedExpand(Fact):
     """An expanded tensor for one elementwise operation, which would broadcast by itself."""
 
@@ -127,7 +118,6 @@ class MaterialisedExpand(Fact):
     evidence: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GrownInLoop(Fact):
     """`acc = torch.cat([acc, x])` in a loop that does nothing else with `acc`; `site` is the call."""
 
@@ -136,7 +126,6 @@ class GrownInLoop(Fact):
     loop: ast.AST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FreshArrayCopied(Fact):
     """`torch.tensor(np.concatenate(..))`: a copy of an array that nothing else holds."""
 

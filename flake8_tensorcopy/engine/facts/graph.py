@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from flake8_tensorcopy.engine.facts.base import Fact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GraphRetained(Fact):
     """A value on the graph is kept from one pass to the next; `site` is the statement that keeps it."""
 
@@ -20,7 +18,6 @@ class GraphRetained(Fact):
     given: tuple[ast.expr, ...] = ()  # what would have to be detached
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RecurrentState(Fact):
     """A state of one pass is fed into the next, whose backward walks both; `site` is where the state is bound."""
 
@@ -31,7 +28,6 @@ class RecurrentState(Fact):
     retains: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GraphCut(Fact):
     """A value on the graph is rebuilt as a new leaf on the way to a loss; `site` is the call or statement."""
 
@@ -46,7 +42,6 @@ class GraphCut(Fact):
         return isinstance(self.joined, ast.Return)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradientNotCleared(Fact):
     """A loop moves a tensor by its own gradient and never clears that; `site` is the call of backward."""
 
@@ -55,7 +50,6 @@ class GradientNotCleared(Fact):
     other: str  # what `zero_grad()` is called on, where that does not hold the tensor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SteppedBefore(Fact):
     """An optimizer moves weights that a loss still needs for its backward; `site` is the step."""
 
@@ -64,7 +58,6 @@ class SteppedBefore(Fact):
     backward: ast.AST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UntrainedPart(Fact):
     """A module that an optimizer holds is only called without a graph; `site` is the call."""
 
@@ -72,7 +65,6 @@ class UntrainedPart(Fact):
     optimizer: ast.AST | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SelfRatio(Fact):
     """The ratio `exp(a - b)` where b is a itself; `site` is the statement that binds b."""
 

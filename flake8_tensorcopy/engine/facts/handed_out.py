@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Copy, Fact, verb_of
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MutatedItem(Fact):
     """`__getitem__` writes what the object holds: the next read of that item gets the written one; `site` is the
     write, in the function where it stands."""
@@ -34,7 +32,6 @@ class MutatedItem(Fact):
         return (*path, region.step(self.site, f"{self.verb} changes it"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MutatedArgument(Fact):
     """A function writes its argument, returns something computed from it, and a caller reads the argument afterwards;
     `site` is the write."""
@@ -60,7 +57,6 @@ class MutatedArgument(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HandedOut(Fact):
     """A live tensor is stored, yielded or returned, and written in place afterwards; `site` hands it out."""
 
@@ -87,7 +83,6 @@ class HandedOut(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedDefault(Fact):
     """A tensor that is made once, as a default or in the body of a class, is written in place; `site` makes it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Fact
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExpandedParameter(Fact):
     """A Parameter over an expanded tensor; `site` is the call that makes it."""
 
@@ -30,7 +28,6 @@ class ExpandedParameter(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClashingExpand(Fact):
     """`expand` of an axis that has another size than 1; `site` is the call."""
 
@@ -53,7 +50,6 @@ class ClashingExpand(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TurnedView(Fact):
     """`view` joins axes that are apart in memory since they were exchanged; `site` is the call."""
 
@@ -69,7 +65,6 @@ class TurnedView(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScrambledAxes(Fact):
     """`view` or `reshape` to the sizes of the tensor's own axes in another order; `site` is the call."""
 
@@ -79,7 +74,6 @@ class ScrambledAxes(Fact):
     evidence: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ByteStrides(Fact):
     """NumPy's strides, in bytes, where torch counts elements; `site` is the call or comparison."""
 
@@ -87,7 +81,6 @@ class ByteStrides(Fact):
     op: str  # as_strided; empty for a comparison
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NegativeStrides(Fact):
     """A NumPy array that is read backwards is given to torch; `site` is the call."""
 
@@ -105,7 +98,6 @@ class NegativeStrides(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MixedRepeats(Fact):
     """Of two things that belong together, one is repeated element by element, the other as a whole; `site` tiles."""
 
@@ -122,7 +114,6 @@ class MixedRepeats(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExpandedBytes(Fact):
     """The bytes of an expanded tensor, counted as if each element had memory of its own; `site` counts them."""
 

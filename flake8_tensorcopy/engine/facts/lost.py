@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from flake8_tensorcopy.engine.facts.base import Fact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LostWrite(Fact):
     """An in-place op changed a copy that nobody else can see; `site` is the statement."""
 
@@ -30,7 +29,6 @@ class LostWrite(Fact):
         return "item assignment" if self.op == "[...] =" else f"in-place `{self.op}`"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DroppedResult(Fact):
     """The result of an out-of-place op is thrown away; `site` is the call."""
 
@@ -62,7 +60,6 @@ class Change:
     argument: bool  # the name is an argument: the tensor is the caller's
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DeadRebinding(Fact):
     """A name bound to somebody's tensor is rebound to a computed one that is never read."""
 
@@ -80,7 +77,6 @@ class DeadRebinding(Fact):
     change: Change | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LeafRebound(Fact):
     """A leaf is replaced by a computed tensor where a leaf (or a Parameter) is expected afterwards."""
 

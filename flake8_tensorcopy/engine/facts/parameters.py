@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from flake8_tensorcopy.engine.facts.base import Fact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MovedParameter(Fact):
     """A Parameter was turned into a plain tensor before a module got it; `site` is the `nn.Parameter(..)` call."""
 
@@ -23,7 +21,6 @@ class MovedParameter(Fact):
     random: bool = False  # a device would draw other numbers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MovedLeaf(Fact):
     """A tensor computed from a leaf is used as if it were the leaf; `site` makes the leaf."""
 
@@ -37,7 +34,6 @@ class MovedLeaf(Fact):
     direct: ast.Call | None = None  # a clone that would have no use then
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReplacedParameter(Fact):
     """A module that an optimizer was built from gets new parameters, and is trained; `site` puts them there."""
 
@@ -48,7 +44,6 @@ class ReplacedParameter(Fact):
     inner: ast.AST | None = None  # for a call of a function of this file: the assignment in its body
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnregisteredItems(Fact):
     """A module keeps layers or Parameters in a plain list, tuple or dict; `site` puts them there."""
 
@@ -59,7 +54,6 @@ class UnregisteredItems(Fact):
     built: ast.expr | None = None  # the container, if one of torch's could take its place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RewrappedParameter(Fact):
     """`forward` makes a new Parameter of a tensor on the graph; `site` is the `nn.Parameter(..)` call."""
 
@@ -67,7 +61,6 @@ class RewrappedParameter(Fact):
     method: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CopiedGraph(Fact):
     """A tensor on the graph that is no leaf is deep-copied; `site` keeps it where the copy meets it."""
 
@@ -80,7 +73,6 @@ class CopiedGraph(Fact):
     name_free: bool = False  # a local name of the attribute could take their place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReplicaState(Fact):
     """`forward` sets an attribute of a module that DataParallel replicates, and it is read elsewhere."""
 

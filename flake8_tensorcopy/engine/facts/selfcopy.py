@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Fact
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SelfCopy(Fact):
     """A write whose operand is another view of the very elements that it writes; `site` is the statement."""
 
@@ -34,7 +32,6 @@ class SelfCopy(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AliasedOut(Fact):
     """`out=` is (or shares elements with) a tensor that the operation still reads; `site` is the call."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Copy, Fact, cause_of, verb_of, when_of
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StaleRead(Fact):
     """A binding is read after its storage was written through another binding; `site` is the write."""
 
@@ -90,7 +88,6 @@ class StaleRead(Fact):
         return tuple(path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedWrite(Fact):
     """A write reaches memory that the caller or an object owns, through a link that looks like a copy."""
 
@@ -128,7 +125,6 @@ class SharedWrite(Fact):
         return (*path, region.step(self.site, f"{self.verb} changes it"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JoinedWrite(Fact):
     """The joined name of a branch is written where one arm is kept state and the other a fresh value."""
 
@@ -145,7 +141,6 @@ class JoinedWrite(Fact):
         return (*path, region.step(self.site, f"`{self.op}` changes both"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AccumulatedItem(Fact):
     """An item of an argument collection is the accumulator that is written in place and returned."""
 
@@ -162,7 +157,6 @@ class AccumulatedItem(Fact):
         return (*path, region.step(self.site, f"`{self.op}` changes it"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReboundData(Fact):
     """`a.data = b.data`: two tensors share one storage from here on."""
 
@@ -174,7 +168,6 @@ class ReboundData(Fact):
     copies: tuple[Copy, ...] = ()  # what is assigned
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PointerTest(Fact):
     """`a.data_ptr() != b.data_ptr()` asserted or tested."""
 
@@ -185,7 +178,6 @@ class PointerTest(Fact):
     addresses: tuple[ast.AST, ...] = ()  # the two calls of `data_ptr`, where nothing but the test reads what they give
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OverlappingWrite(Fact):
     """A write through memory that overlaps itself (expand, broadcast_to, unfold ...)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Fact
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StaleSnapshot(Fact):
     """A live state_dict (or part of one) is used after its module was changed; `site` takes the snapshot."""
 
@@ -45,7 +43,6 @@ class StaleSnapshot(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModuleAlias(Fact):
     """A second name for one module (or a shallow copy) is taken for a module of its own; `site` makes it."""
 
@@ -67,7 +64,6 @@ class ModuleAlias(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedOptimizerState(Fact):
     """An optimizer loads the live state of another one that goes on stepping; `site` is the load."""
 

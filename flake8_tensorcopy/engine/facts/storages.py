@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Copy, Fact, cause_of, verb_of
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeptStorage(Fact):
     """A small view goes where it keeps all of its storage; `site` is the call."""
 
@@ -25,7 +23,6 @@ class KeptStorage(Fact):
     here: bool = False  # it stands in the call itself
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnlinkedArray(Fact):
     """An array is used after `share_memory_()` took the tensor's storage away; `site` is that call."""
 
@@ -44,7 +41,6 @@ class UnlinkedArray(Fact):
         return (*path, region.step(self.used, f"`{self.array}` is used"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReadOnlyWrite(Fact):
     """A tensor over a read-only array is written; `site` is the write."""
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from flake8_tensorcopy.engine.facts.base import Fact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnwaitedRead(Fact):
     """The host reads what an asynchronous copy may not have brought yet; `site` is the read."""
 
@@ -20,7 +18,6 @@ class UnwaitedRead(Fact):
     into: bool  # by `copy_` into pinned memory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OverwrittenSource(Fact):
     """Pinned memory is written while an asynchronous copy may still read it; `site` is the write."""
 
@@ -31,7 +28,6 @@ class OverwrittenSource(Fact):
     looped: bool  # in the next pass of a loop
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PinnedMove(Fact):
     """Pinned memory that serves nothing, or is missing: `site` is the DataLoader if it is in view, else the move."""
 
@@ -40,7 +36,6 @@ class PinnedMove(Fact):
     move: ast.AST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CreatedThenMoved(Fact):
     """A new tensor is made on the host only to be moved; `site` is the move."""
 
@@ -49,7 +44,6 @@ class CreatedThenMoved(Fact):
     random: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RoundTrip(Fact):
     """A tensor goes to the host, through NumPy, and back to a device unchanged by anything but torch."""
 
@@ -61,7 +55,6 @@ class RoundTrip(Fact):
     written: bool = False  # the tensor that is kept under a name, or what came back, is written afterwards
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InvariantTransfer(Fact):
     """A loop moves the same tensor in each of its passes; `site` is the move."""
 
@@ -71,7 +64,6 @@ class InvariantTransfer(Fact):
     evidence: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StepSync(Fact):
     """The host waits for the device: in each step of a training loop, for each element, or for a message not shown."""
 
@@ -80,7 +72,6 @@ class StepSync(Fact):
     loop: ast.AST | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WidenedMove(Fact):
     """A tensor of narrow elements on the host is cast to wider ones and then moved; `site` is the move."""
 
@@ -92,7 +83,6 @@ class WidenedMove(Fact):
     factor: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DatasetMove(Fact):
     """CUDA where batches are loaded; `site` is the move, or the DataLoader that pins what lies on the device."""
 
@@ -101,7 +91,6 @@ class DatasetMove(Fact):
     moved: ast.AST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LegacyDevice(Fact):
     """A tensor type that names CUDA, or a checkpoint loaded to the device that it was saved from."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts.base import Fact
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StaleGradient(Fact):
     """A gradient kept under a name (or in a container) is read after it has changed; `site` keeps it."""
 
@@ -38,7 +36,6 @@ class StaleGradient(Fact):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradientWrite(Fact):
     """A gradient that others still need is written in place through a name; `site` is the write."""
 
@@ -53,7 +50,6 @@ class GradientWrite(Fact):
     statement: ast.stmt | None  # the one that writes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Exhausted(Fact):
     """An iterator that can be gone through once is gone through again; `site` is the later use."""
 
@@ -70,7 +66,6 @@ class Exhausted(Fact):
         return (*bound, *used)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LostUpdate(Fact):
     """`x[idx] += v` with positions that may repeat; `site` is the statement."""
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.keeping import ACTIVATIONS, kept_by
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.saved import ACTIVATIONS, kept_by
 from flake8_tensorcopy.engine.screens.groups import (
     ARRAY,
     CONVERTED,
@@ -41,9 +41,14 @@ _PASSING = frozenset(
     "defaultdict deque chain tqdm SimpleNamespace copy partial".split()
 )
 # Methods of others than tensors whose result is (a part of) what they are called on.
-_OF_OBJECTS = library.CONTAINER_METHODS | library.MODULE_SELF | library.NUMPY_VIEWS | frozenset(
-    "modules named_modules children named_children popleft fromkeys get_parameter get_submodule __getitem__ asarray "
-    "astype cpu numpy".split()
+_OF_OBJECTS = (
+    library.CONTAINER_METHODS
+    | library.MODULE_SELF
+    | library.NUMPY_VIEWS
+    | frozenset(
+        "modules named_modules children named_children popleft fromkeys get_parameter get_submodule __getitem__ "
+        "asarray astype cpu numpy".split()
+    )
 )
 _PARAMETERS = frozenset("parameters named_parameters buffers named_buffers state_dict".split())
 _CONVERTING = library.NUMPY_VIEWS | frozenset("asarray astype cpu cuda numpy to type".split())
@@ -106,7 +111,9 @@ def call(trace: Trace, node: ast.Call) -> Groups:
         trace.targets.append(target)
         others = tuple(
             group
-            for one, part in zip((*node.args, *(one.value for one in node.keywords)), (*arguments, *keywords), strict=True)
+            for one, part in zip(
+                (*node.args, *(one.value for one in node.keywords)), (*arguments, *keywords), strict=True
+            )
             if one is not target
             for group in part
         )
@@ -145,8 +152,18 @@ def call(trace: Trace, node: ast.Call) -> Groups:
     elif isinstance(func, ast.Attribute) and not result and func.attr not in _OF_OBJECTS:
         called = tuple(trace.attribute(receiver, func.attr))
     if isinstance(func, ast.Name) and func.id in trace.inner_names:
-        for groups, one in zip((*arguments, *keywords), (*node.args, *(one.value for one in node.keywords)), strict=True):
-            write(trace, tuple(map(collapse, groups)), path(trace, one)[1] if _is_path(one) else "", one, node, "call", first)
+        for groups, one in zip(
+            (*arguments, *keywords), (*node.args, *(one.value for one in node.keywords)), strict=True
+        ):
+            write(
+                trace,
+                tuple(map(collapse, groups)),
+                path(trace, one)[1] if _is_path(one) else "",
+                one,
+                node,
+                "call",
+                first,
+            )
         return given
     for effects in _may_run(trace, func, called):
         result = (*result, *_applied(trace, node, effects, receiver, receiver_name, arguments, keywords, first))
@@ -181,9 +198,7 @@ def _keep(trace: Trace, groups: Groups, node: ast.AST) -> None:
         keep(trace, groups, node)
 
 
-def _result_of_method(
-    trace: Trace, node: ast.Call, name: str, receiver: Groups, arguments: list[Groups]
-) -> Groups:
+def _result_of_method(trace: Trace, node: ast.Call, name: str, receiver: Groups, arguments: list[Groups]) -> Groups:
     """What `x.name(..)` may give, if the name is that of a method of tensors, arrays, lists or modules."""
     result: list[Group] = []
     op = ops.method(name)

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens import calls
-from flake8_tensorcopy.engine.screens.groups import CONVERTED, EXPANDED, GRADIENT, LEAF, NOTHING, PUT, VIEWED, Group, find
+from flake8_tensorcopy.engine.screens.groups import (
+    CONVERTED,
+    EXPANDED,
+    GRADIENT,
+    LEAF,
+    NOTHING,
+    PUT,
+    VIEWED,
+    Group,
+    find,
+)
 from flake8_tensorcopy.engine.screens.values import collects, is_number
 from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Class, Function, Survey
 
@@ -109,7 +119,9 @@ class Sketches:
                 effects = self._effects(method)
                 known = [] if effects is None else [effects]
             else:
-                known = [one for made in sorted(self.made_of(name)) if made[0] != "<" for one in self.called_objects(made)]
+                known = [
+                    one for made in sorted(self.made_of(name)) if made[0] != "<" for one in self.called_objects(made)
+                ]
             self._on[mark] = known
         return known
 

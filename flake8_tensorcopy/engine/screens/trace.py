@@ -140,7 +140,9 @@ class Trace:
             kept = groups[-MAX_VERSIONS:]
             if len(groups) > MAX_VERSIONS:
                 join(groups)
-            self.env[name] = tuple(dict.fromkeys(map(find, (*kept, *([self.entry[name]] if name in self.entry else [])))))
+            self.env[name] = tuple(
+                dict.fromkeys(map(find, (*kept, *([self.entry[name]] if name in self.entry else []))))
+            )
         for name, group in self.entry.items():
             self.env.setdefault(name, (group,))
         spec = node.args

@@ -15,7 +15,6 @@ from flake8_tensorcopy.engine.screens.groups import (
     ITEM,
     JOINED,
     KEYED,
-    LEAF as LEAF_GROUP,
     OBTAINED,
     OUTSIDE,
     PUT,
@@ -25,6 +24,9 @@ from flake8_tensorcopy.engine.screens.groups import (
     Group,
     find,
     reached,
+)
+from flake8_tensorcopy.engine.screens.groups import (
+    LEAF as LEAF_GROUP,
 )
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.screens.trace import Load, Trace, Write
@@ -46,7 +48,10 @@ def _writes(sketch: Sketch) -> list[Write]:
     return [
         one
         for one in sketch.trace.writes
-        if one.how != "array" or _flags(one.groups) & ARRAY or _array_attribute(sketch, one) or "array" in sketch.annotated.get(one.name, "")
+        if one.how != "array"
+        or _flags(one.groups) & ARRAY
+        or _array_attribute(sketch, one)
+        or "array" in sketch.annotated.get(one.name, "")
     ]
 
 
@@ -67,7 +72,7 @@ def _after(trace: Trace, load: Load, write: Write) -> bool:
 
 def _same(name: str, other: str) -> bool:
     """Whether two reads or writes are by the same name, or one by that of what holds the other."""
-    return name == other or (bool(name) and other.startswith((f"{name}.", f"{name}["))) 
+    return name == other or (bool(name) and other.startswith((f"{name}.", f"{name}[")))
 
 
 def _read_later(trace: Trace, write: Write, own: bool = False) -> bool:
@@ -134,16 +139,15 @@ def _swaps(sketch: Sketch) -> bool:
 def joined_write(sketch: Sketch) -> bool:
     """A name that may stand for what an object or a list holds, or for something else, is written."""
     return any(
-        (len(write.groups) > 1 or _flags(write.groups) & JOINED) and _flags(write.groups) & (ATTRIBUTE | ITEM | KEYED | SEVERAL)
+        (len(write.groups) > 1 or _flags(write.groups) & JOINED)
+        and _flags(write.groups) & (ATTRIBUTE | ITEM | KEYED | SEVERAL)
         for write in _writes(sketch)
     )
 
 
 def accumulated_item(sketch: Sketch) -> bool:
     """An item of an argument, taken by a number, is what is written."""
-    return any(
-        flags & ITEM and flags & ARGUMENT for write in _writes(sketch) for flags in (_flags(write.groups),)
-    )
+    return any(flags & ITEM and flags & ARGUMENT for write in _writes(sketch) for flags in (_flags(write.groups),))
 
 
 def owned_write(sketch: Sketch) -> bool:
@@ -185,7 +189,10 @@ def overlapping_write(sketch: Sketch) -> bool:
 def written_by_callee(sketch: Sketch) -> bool:
     """A function of the file may write an argument, in a call that is not there for that alone, and it is read on."""
     return any(
-        write.how == "call" and not write.alone and not _given_back(write) and _read_later(sketch.trace, write, own=True)
+        write.how == "call"
+        and not write.alone
+        and not _given_back(write)
+        and _read_later(sketch.trace, write, own=True)
         for write in _writes(sketch)
     )
 
@@ -249,7 +256,6 @@ def _basic(index: ast.expr, sketch: Sketch) -> bool:
 
 def self_copy(sketch: Sketch) -> bool:
     """An operand of a write may be another part or view of what is written."""
-    trace = sketch.trace
     for write in _writes(sketch):
         node = write.node
         if write.how in ("call", "object"):
@@ -303,9 +309,7 @@ def saved_write(sketch: Sketch) -> bool:
 
 def bypassed_write(sketch: Sketch) -> bool:
     """A write past autograd: through `.data`, or an array."""
-    return any(
-        flags & (VIEWED | ARRAY | CONVERTED) for write in _writes(sketch) for flags in (_flags(write.groups),)
-    )
+    return any(flags & (VIEWED | ARRAY | CONVERTED) for write in _writes(sketch) for flags in (_flags(write.groups),))
 
 
 def part_write(sketch: Sketch) -> bool:

@@ -1,0 +1,98 @@
+"""What a function has of those it calls: their writes, their leaves, their arrays."""
+
+from __future__ import annotations
+
+from flake8_tensorcopy.engine.definitions import Function
+from flake8_tensorcopy.engine.features import (
+    ASYNC,
+    BACKWARD,
+    CALLS_WRITER,
+    CAST,
+    DEEPCOPY,
+    EXPAND,
+    GRAD,
+    HOOK,
+    INFERENCE,
+    INPLACE_MODULE,
+    KEEPS_PART,
+    KEPT_ITEMS,
+    LEAF,
+    LOADS_STATE,
+    PLACED,
+    REPEAT,
+    STATE_DICT,
+    STORAGE,
+    STRIDES,
+    UNWRAP,
+    VIA_NUMPY,
+    WRAP,
+    WRITE,
+)
+
+# What a function has from those it calls; what changes in place also from the constructor of a base.
+_WRITES = WRITE | INPLACE_MODULE
+_HANDED_ON = (
+    _WRITES
+    | STRIDES
+    | HOOK
+    | REPEAT
+    | STORAGE
+    | KEEPS_PART
+    | CAST
+    | VIA_NUMPY
+    | INFERENCE
+    | BACKWARD
+    | UNWRAP
+    | LEAF
+    | PLACED
+    | WRAP
+    | DEEPCOPY
+    | ASYNC
+)
+
+
+def spread_features(functions: list[Function]) -> None:
+    """A call of a function of this file that writes may write, or give a flipped array: its caller is run too."""
+    expanding = {function.name for function in functions if function.features & EXPAND}
+    for function in functions:
+        if "Parameter" in function.calls and not expanding.isdisjoint(function.calls):
+            function.features |= EXPAND
+    for _ in range(4):
+        given: dict[str, int] = {}
+        for function in functions:
+            features = function.features & _HANDED_ON
+            if function.name == "__init__":
+                if function.cls is not None and features & WRAP:
+                    given[function.cls.name] = given.get(function.cls.name, 0) | WRAP
+                features &= _WRITES  # `super().__init__()` hands nothing else on
+            if features:
+                given[function.name] = given.get(function.name, 0) | features
+        changed = False
+        for function in functions:
+            before = function.features
+            for name in given.keys() & function.calls:
+                function.features |= given[name]
+            changed = changed or function.features != before
+        if not changed:
+            break
+    writers = {one.name for one in functions if one.features & WRITE and one.name[:2] != "__"}
+    # What such a class makes is called by another name.
+    writers |= {
+        function.cls.name
+        for function in functions
+        if function.cls is not None and function.features & WRITE and function.name in ("__call__", "__getitem__")
+    }
+    for function in functions:
+        if not writers.isdisjoint(function.calls):
+            function.features |= CALLS_WRITER
+    givers = {function.name for function in functions if function.generates}
+    graders = {function.name for function in functions if function.features & GRAD and "backward" in function.calls}
+    states = STATE_DICT | LOADS_STATE
+    loaders = {function.name for function in functions if function.features & states == states}
+    for function in functions:
+        if not loaders.isdisjoint(function.calls):
+            function.features |= states
+        if not givers.isdisjoint(function.calls):
+            function.features |= KEPT_ITEMS
+        if not graders.isdisjoint(function.calls):
+            function.features |= GRAD
