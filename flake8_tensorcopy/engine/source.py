@@ -158,6 +158,7 @@ class Survey:
     too_deep: tuple[str, int] | None = None
     deleted: set[str] = field(default_factory=set)  # attributes that some `del x.name` removes
     collates: set[str] = field(default_factory=set)  # functions that a DataLoader is given to make batches
+    named: dict[str, set[str]] = field(default_factory=dict)  # what functions call, by their names: made when asked for
 
 
 def first_line(node: ast.stmt) -> int:
@@ -587,6 +588,7 @@ _TELLING = frozenset(
         ast.Return,
         ast.Slice,
         ast.Subscript,
+        ast.While,
         ast.Yield,
         ast.YieldFrom,
         ast.comprehension,

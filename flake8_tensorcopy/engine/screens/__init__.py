@@ -9,7 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flake8_tensorcopy.engine.screens import constructors, costs, training, transfers
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 # By the kind of fact; a kind without a screen is possible wherever its features are.
-SCREENS: dict[str, Callable[[Sketch], bool]] = {}
+SCREENS: dict[str, Callable[[Sketch], bool]] = {
+    "RedundantCast": costs.redundant_cast,
+    "CloneDetach": costs.clone_detach,
+    "MovedThenDetached": costs.moved_then_detached,
+    "RedundantClone": costs.redundant_clone,
+    "TensorOfTensor": constructors.tensor_of_tensor,
+    "FreshArrayCopied": constructors.fresh_array_copied,
+    "GraphRetained": training.graph_retained,
+    "RecurrentState": training.recurrent_state,
+    "GraphCut": training.graph_cut,
+    "UntrainedPart": training.untrained_part,
+    "SteppedBefore": training.stepped_before,
+    "GradientNotCleared": training.gradient_not_cleared,
+    "ReplacedParameter": training.replaced_parameter,
+    "MovedLeaf": training.moved_leaf,
+    "MovedParameter": training.moved_parameter,
+    "WidenedMove": transfers.widened_move,
+    "RoundTrip": transfers.round_trip,
+    "HostScalar": transfers.host_scalar,
+    "DatasetMove": transfers.dataset_move,
+    "UnwaitedRead": transfers.unwaited_read,
+    "OverwrittenSource": transfers.overwritten_source,
+}

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+from functools import cached_property
+
+from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.source import Function, Survey
+
+# Methods that put what they are given into their receiver.
+_PUTS = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault"})
+# Operations that scale: what they make may be the same values as before, as far as a cast of them goes.
+_SCALES = frozenset({"div", "mul", "sub", "add", "true_divide"})
+# Functions whose result holds their arguments, or is one of them.
+_HOLDS = frozenset(
+    "list tuple dict set zip enumerate reversed sorted iter next map filter chain tqdm trange OrderedDict "
+    "SimpleNamespace copy deepcopy rearrange partial".split()
+)
 
 
 class Sketch:
@@ -15,3 +30,203 @@ class Sketch:
         self.survey = survey
         self.function = function
         self.features = features  # with those that `__init__` adds
+        self._calls: dict[str, list[ast.Call]] | None = None
+
+    @property
+    def calls(self) -> dict[str, list[ast.Call]]:
+        """The calls by the last part of what they call."""
+        if self._calls is not None:
+            return self._calls
+        named: dict[str, list[ast.Call]] = {}
+        self._calls = named
+        for node in self.function.found.get(ast.Call, ()):
+            func = node.func
+            kind = type(func)
+            name = func.attr if kind is ast.Attribute else func.id if kind is ast.Name else ""
+            if name in named:
+                named[name].append(node)
+            else:
+                named[name] = [node]
+        return named
+
+    @property
+    def attributes(self) -> list[ast.Attribute]:
+        """The attributes that are read or set."""
+        return self.function.found.get(ast.Attribute, [])
+
+    @property
+    def loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """The loops that are statements."""
+        found = self.function.found
+        return [loop for kind in (ast.For, ast.AsyncFor, ast.While) for loop in found.get(kind, ())]
+
+    def called(self, *names: str) -> list[ast.Call]:
+        """The calls of functions or methods of these names."""
+        known = self.function.calls
+        return [node for name in names if name in known for node in self.calls.get(name, ())]
+
+    @cached_property
+    def flows(self) -> dict[str, list[ast.expr]]:
+        """What may come to be held by a name, or by something that is reached from it: expressions by the name."""
+        flows: dict[str, list[ast.expr]] = {}
+        found = self.function.found
+        for node in found.get(ast.Assign, ()):
+            for target in node.targets:
+                _flow(flows, target, node.value)
+        for kind in (ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
+            for node in found.get(kind, ()):
+                if node.value is not None:
+                    _flow(flows, node.target, node.value)
+        for kind in (ast.For, ast.AsyncFor, ast.comprehension):
+            for node in found.get(kind, ()):
+                _flow(flows, node.target, node.iter)
+        for node in self.called(*_PUTS):
+            if isinstance(node.func, ast.Attribute):
+                for item in (*node.args, *(one.value for one in node.keywords)):
+                    _flow(flows, node.func.value, item)
+        for node in self.called("setattr"):
+            for item in node.args[1:]:
+                _flow(flows, node.args[0], item)
+        return flows
+
+    def origins(self, node: ast.expr) -> list[ast.expr]:
+        """What the value of an expression may be, or be a view or scaled copy of: names, and what makes new values."""
+        found: list[ast.expr] = []
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            match node:
+                case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+                    pending.append(inner)
+                case ast.NamedExpr(value=inner) | ast.Await(value=inner):
+                    pending.append(inner)
+                case ast.Call():
+                    found.append(node)
+                    pending += self._passed_on(node)
+                case ast.BinOp(left=left, right=right):
+                    found.append(node)
+                    pending += (left, right)
+                case ast.IfExp(body=left, orelse=right):
+                    pending += (left, right)
+                case ast.BoolOp(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+                    pending += parts
+                case ast.Dict(values=parts):
+                    pending += parts
+                case ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner) | ast.SetComp(elt=inner):
+                    pending.append(inner)
+                case ast.DictComp(value=inner):
+                    pending.append(inner)
+                case _:
+                    found.append(node)
+        return found
+
+    def _passed_on(self, node: ast.Call) -> list[ast.expr]:
+        """What a call may give back, or a part of it: its receiver or its arguments."""
+        func = node.func
+        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        given = [*node.args, *(one.value for one in node.keywords)]
+        whole = self.survey.names.qualify(func)
+        if whole is not None:
+            op = ops.function(whole)
+            passes = name in _SCALES or op.result != "fresh" if op is not None else name in _HOLDS
+            return given if passes or whole.startswith("torch.nn.") else []
+        if name in self.named or not name:
+            return [*given, func.value] if isinstance(func, ast.Attribute) else given
+        if isinstance(func, ast.Name):
+            return given if name in _HOLDS or name in self.flows else []
+        op = ops.method(name)
+        if name in library.CONTAINER_METHODS:
+            return [func.value, *given]
+        passes = op is not None and (name in _SCALES or op.result != "fresh")
+        return [func.value] if passes and isinstance(func, ast.Attribute) else []
+
+    def holders(self, made: set[ast.AST]) -> set[str]:
+        """The names that may come to hold what one of these expressions gives."""
+        held: set[str] = set()
+        waiting = {
+            name: [one for value in values for one in self.origins(value)] for name, values in self.flows.items()
+        }
+        grown = True
+        while grown:
+            grown = False
+            for name, nodes in list(waiting.items()):
+                if any(one in made or (type(one) is ast.Name and one.id in held) for one in nodes):
+                    held.add(name)
+                    del waiting[name]
+                    grown = True
+        return held
+
+    def reached_by(self, made: set[ast.AST], where: list[ast.expr]) -> bool:
+        """Whether one of the expressions `where` may be what another gives, or a view or scaled copy of it."""
+        nodes = [one for expression in where for one in self.origins(expression)]
+        if any(one in made for one in nodes):
+            return True
+        names = {one.id for one in nodes if type(one) is ast.Name}
+        return bool(names) and not names.isdisjoint(self.holders(made))
+
+    def closure(self, where: list[ast.expr]) -> list[ast.AST]:
+        """All the expressions that the given ones may be computed from, by the bindings of their names."""
+        found: list[ast.AST] = []
+        seen: set[str] = set()
+        pending = list(where)
+        while pending:
+            for node in walk(pending.pop()):
+                found.append(node)
+                if type(node) is ast.Name and node.id not in seen:
+                    seen.add(node.id)
+                    pending += self.flows.get(node.id, ())
+        return found
+
+    @property
+    def named(self) -> dict[str, set[str]]:
+        """What the functions of the file call, by their names; an object's constructor under that of its class."""
+        named = self.survey.named
+        if not named:
+            for function in self.survey.all:
+                named.setdefault(function.name, set()).update(function.calls)
+                if function.name == "__init__" and function.cls is not None:
+                    named.setdefault(function.cls.name, set()).update(function.calls)
+        return named
+
+    @cached_property
+    def reach(self) -> frozenset[str]:
+        """The names of what the function calls, and of what the functions of this file behind those names call."""
+        named = self.named
+        found = set(self.function.calls)
+        pending = list(found & named.keys())
+        seen = set(pending)
+        while pending:
+            new = named[pending.pop()]
+            found |= new
+            for name in new & named.keys():
+                if name not in seen:
+                    seen.add(name)
+                    pending.append(name)
+        return frozenset(found)
+
+    def in_file(self, *names: str) -> bool:
+        """Whether any function of the file calls one of these names."""
+        return any(not one.calls.isdisjoint(names) for one in self.survey.all)
+
+    def torch_name(self, node: ast.expr) -> str:
+        """The name of a function or dtype of torch, without `torch.`; nothing for all else."""
+        name = self.survey.names.qualify(node)
+        return name[6:] if name is not None and name.startswith("torch.") else ""
+
+
+def _flow(flows: dict[str, list[ast.expr]], target: ast.expr, value: ast.expr) -> None:
+    """Note what a target may get; for an attribute or item, under the name that leads to it."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+        for position, item in enumerate(target.elts):
+            _flow(flows, item, value.elts[position] if same else value)  # type: ignore[attr-defined]
+        return
+    while not isinstance(target, ast.Name):
+        match target:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+                target = inner
+            case ast.Call(func=ast.Attribute(value=inner)):
+                target = inner
+            case _:
+                return
+    flows.setdefault(target.id, []).append(value)
