@@ -158,7 +158,7 @@ class Survey:
     too_deep: tuple[str, int] | None = None
     deleted: set[str] = field(default_factory=set)  # attributes that some `del x.name` removes
     collates: set[str] = field(default_factory=set)  # functions that a DataLoader is given to make batches
-    named: dict[str, set[str]] = field(default_factory=dict)  # what functions call, by their names: made when asked for
+    told: dict[str, Any] = field(default_factory=dict)  # what screens have made out about the whole file
 
 
 def first_line(node: ast.stmt) -> int:

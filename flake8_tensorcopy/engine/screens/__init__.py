@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flake8_tensorcopy.engine.screens import constructors, costs, training, transfers
+from flake8_tensorcopy.engine.screens import constructors, costs, losses, transfers
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 # By the kind of fact; a kind without a screen is possible wherever its features are.
@@ -20,15 +20,15 @@ SCREENS: dict[str, Callable[[Sketch], bool]] = {
     "RedundantClone": costs.redundant_clone,
     "TensorOfTensor": constructors.tensor_of_tensor,
     "FreshArrayCopied": constructors.fresh_array_copied,
-    "GraphRetained": training.graph_retained,
-    "RecurrentState": training.recurrent_state,
-    "GraphCut": training.graph_cut,
-    "UntrainedPart": training.untrained_part,
-    "SteppedBefore": training.stepped_before,
-    "GradientNotCleared": training.gradient_not_cleared,
-    "ReplacedParameter": training.replaced_parameter,
-    "MovedLeaf": training.moved_leaf,
-    "MovedParameter": training.moved_parameter,
+    "GraphRetained": losses.graph_retained,
+    "RecurrentState": losses.recurrent_state,
+    "GraphCut": losses.graph_cut,
+    "UntrainedPart": losses.untrained_part,
+    "SteppedBefore": losses.stepped_before,
+    "GradientNotCleared": losses.gradient_not_cleared,
+    "ReplacedParameter": losses.replaced_parameter,
+    "MovedLeaf": losses.moved_leaf,
+    "MovedParameter": losses.moved_parameter,
     "WidenedMove": transfers.widened_move,
     "RoundTrip": transfers.round_trip,
     "HostScalar": transfers.host_scalar,

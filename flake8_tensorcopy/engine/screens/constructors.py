@@ -9,7 +9,7 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import Function, _last_name, called_name
+from flake8_tensorcopy.engine.source import Function, called_name
 
 _COPYING = ("tensor", "new_tensor")
 _OTHERS = tuple(
@@ -40,7 +40,9 @@ def fresh_array_copied(sketch: Sketch) -> bool:
         match given:
             case ast.BinOp():
                 looks = Looks(sketch).at(node)
-                if any(_converts(sketch, one) or (isinstance(one, ast.Name) and looks.tensor(one)) for one in walk(given)):
+                if any(
+                    _converts(sketch, one) or (isinstance(one, ast.Name) and looks.tensor(one)) for one in walk(given)
+                ):
                     return True
             case ast.Call() if _converts(sketch, given):
                 return True
@@ -59,7 +61,7 @@ def _converts(sketch: Sketch, node: ast.AST) -> bool:
 def _given(sketch: Sketch, *names: str) -> list[tuple[ast.Call, ast.expr]]:
     """The calls of torch's constructors and what they are given."""
     found: list[tuple[ast.Call, ast.expr]] = []
-    for node in sketch.called(*names):
+    for node in sketch.calls_of(names):
         if called_name(node) == "new_tensor" or sketch.torch_name(node.func) in names:
             given = node.args[:1] or [one.value for one in node.keywords if one.arg == "data"]
             found += [(node, one) for one in given if not isinstance(one, ast.Constant)]
@@ -79,7 +81,9 @@ class Looks:
     def at(self, node: ast.Call) -> Looks:
         """What is bound after the call does not count, unless a loop goes on to it."""
         found = self.sketch.function.found
-        ends = [loop.end_lineno or 0 for loop in self.sketch.loops if loop.lineno <= node.lineno <= (loop.end_lineno or 0)]
+        ends = [
+            loop.end_lineno or 0 for loop in self.sketch.loops if loop.lineno <= node.lineno <= (loop.end_lineno or 0)
+        ]
         self.until = max(ends, default=node.lineno)
         if not ends:
             bindings = (one for one in found.get(ast.Assign, ()) if one.lineno <= node.lineno <= one.end_lineno)
@@ -139,7 +143,7 @@ class Looks:
                 return len(sides) == 1 and self.annotated(sides[0])
             case ast.Subscript(value=outer, slice=index):
                 parts = index.elts if isinstance(index, ast.Tuple) else [index]
-                if _last_name(outer) in ("Optional", "Union"):
+                if getattr(outer, "attr", getattr(outer, "id", "")) in ("Optional", "Union"):
                     parts = [one for one in parts if not _is_none(one)]
                     return len(parts) == 1 and self.annotated(parts[0])
                 return self.annotated(outer) or any(map(self.annotated, parts))
@@ -162,7 +166,7 @@ class Looks:
         for caller in self.sketch.survey.all:
             if caller is not function and called in caller.calls:
                 looks = self.of(caller)
-                for node in looks.sketch.called(called):
+                for node in looks.sketch.calls_of((called,)):
                     if any(map(looks.at(node).tensor, _given_to(node, names, name, bound))):
                         return True
         return False
@@ -208,7 +212,7 @@ class Looks:
             root, _, rest = whole.partition(".")
             if root in ("torch", "numpy", "einops") or rest in ("deepcopy", "copy", "chain", "OrderedDict", "tqdm"):
                 return True
-        if name in self.sketch.named:
+        if name in self.sketch.callees:
             if isinstance(func, ast.Attribute):
                 given.append(func.value)
             return any(map(self.tensor, given)) or self.returned(name)

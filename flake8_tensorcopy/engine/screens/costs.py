@@ -20,7 +20,7 @@ def redundant_cast(sketch: Sketch) -> bool:
         and called_name(inner) in _CASTS
         and asks_dtype(sketch, node)
         and asks_dtype(sketch, inner)
-        for node in sketch.called(*_CASTS)
+        for node in sketch.calls_of(_CASTS)
     )
 
 
@@ -41,13 +41,13 @@ def clone_detach(sketch: Sketch) -> bool:
         and isinstance(inner := node.func.value, ast.Call)
         and isinstance(inner.func, ast.Attribute)
         and inner.func.attr == "clone"
-        for node in sketch.called("detach")
+        for node in sketch.calls_of(("detach",))
     )
 
 
 def moved_then_detached(sketch: Sketch) -> bool:
     """`detach()` behind a move to the host in the same chain."""
-    for node in sketch.called("detach"):
+    for node in sketch.calls_of(("detach",)):
         inner: ast.expr = node
         while (behind := receiver_of(inner)) is not inner:
             inner = behind
@@ -64,9 +64,7 @@ def to_host(node: ast.AST) -> bool:
     if name != "to":
         return name == "cpu"
     given = [*node.args[:1], *(one.value for one in node.keywords if one.arg == "device")]
-    return any(
-        isinstance(one, ast.Call) or (isinstance(one, ast.Constant) and one.value == "cpu") for one in given
-    )
+    return any(isinstance(one, ast.Call) or (isinstance(one, ast.Constant) and one.value == "cpu") for one in given)
 
 
 def redundant_clone(sketch: Sketch) -> bool:
@@ -74,13 +72,15 @@ def redundant_clone(sketch: Sketch) -> bool:
     known = sketch.function.calls
     if "clone" not in known:
         return False
-    for node in sketch.called("clone"):
+    for node in sketch.calls_of(("clone",)):
         if chained(node, "clone") and _new(sketch, node.args[0] if len(node.args) == 1 else receiver_of(node)):
             return True
-    for node in sketch.called("contiguous", *_MOVES):
+    for node in sketch.calls_of(("contiguous", *_MOVES)):
         if isinstance(node.func, ast.Attribute) and called_name(behind_detach(node.func.value)) == "clone":
             return True
-    return any(called_name(behind_detach(node.value)) == "clone" for node in sketch.function.found.get(ast.Subscript, ()))
+    return any(
+        called_name(behind_detach(node.value)) == "clone" for node in sketch.function.found.get(ast.Subscript, ())
+    )
 
 
 def _new(sketch: Sketch, node: ast.expr) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import Any, TypeVar
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.nodes import walk
@@ -20,6 +22,19 @@ _HOLDS = frozenset(
 )
 
 
+# Expressions that are, or hold, what is in one of their fields.
+_INNER: dict[type[ast.AST], str] = {
+    **dict.fromkeys((ast.Attribute, ast.Subscript, ast.Starred, ast.NamedExpr, ast.Await, ast.DictComp), "value"),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp), "elt"),
+}
+_PARTS: dict[type[ast.AST], str] = {
+    **dict.fromkeys((ast.Tuple, ast.List, ast.Set), "elts"),
+    **dict.fromkeys((ast.BoolOp, ast.Dict), "values"),
+}
+
+T = TypeVar("T")
+
+
 class Sketch:
     """A function, looked at without running it.
 
@@ -30,15 +45,15 @@ class Sketch:
         self.survey = survey
         self.function = function
         self.features = features  # with those that `__init__` adds
-        self._calls: dict[str, list[ast.Call]] | None = None
+        self._named: dict[str, list[ast.Call]] | None = None
 
     @property
-    def calls(self) -> dict[str, list[ast.Call]]:
-        """The calls by the last part of what they call."""
-        if self._calls is not None:
-            return self._calls
+    def named(self) -> dict[str, list[ast.Call]]:
+        """The calls, by the last part of the name of what is called."""
+        if self._named is not None:
+            return self._named
         named: dict[str, list[ast.Call]] = {}
-        self._calls = named
+        self._named = named
         for node in self.function.found.get(ast.Call, ()):
             func = node.func
             kind = type(func)
@@ -48,6 +63,24 @@ class Sketch:
             else:
                 named[name] = [node]
         return named
+
+    def calls_of(self, names: Iterable[str]) -> Iterator[ast.Call]:
+        """The calls of anything of one of these names, also under the name that an import gives it."""
+        known = self.function.calls
+        for name in names:
+            if name in known:
+                yield from self.named.get(name, ())
+        for name, last in self.of_file("renamed", _renamed).items():
+            if name in known and last in names:
+                yield from self.named.get(name, ())
+
+    def of_file(self, what: str, make: Callable[[Survey], T]) -> T:
+        """What is known of the whole file, made once."""
+        told = self.survey.told
+        if what not in told:
+            told[what] = make(self.survey)
+        found: T = told[what]
+        return found
 
     @property
     def attributes(self) -> list[ast.Attribute]:
@@ -60,11 +93,6 @@ class Sketch:
         found = self.function.found
         return [loop for kind in (ast.For, ast.AsyncFor, ast.While) for loop in found.get(kind, ())]
 
-    def called(self, *names: str) -> list[ast.Call]:
-        """The calls of functions or methods of these names."""
-        known = self.function.calls
-        return [node for name in names if name in known for node in self.calls.get(name, ())]
-
     @cached_property
     def flows(self) -> dict[str, list[ast.expr]]:
         """What may come to be held by a name, or by something that is reached from it: expressions by the name."""
@@ -73,18 +101,18 @@ class Sketch:
         for node in found.get(ast.Assign, ()):
             for target in node.targets:
                 _flow(flows, target, node.value)
-        for kind in (ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
-            for node in found.get(kind, ()):
+        for binding in (ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
+            for node in found.get(binding, ()):
                 if node.value is not None:
                     _flow(flows, node.target, node.value)
-        for kind in (ast.For, ast.AsyncFor, ast.comprehension):
-            for node in found.get(kind, ()):
+        for loop in (ast.For, ast.AsyncFor, ast.comprehension):
+            for node in found.get(loop, ()):
                 _flow(flows, node.target, node.iter)
-        for node in self.called(*_PUTS):
+        for node in self.calls_of(_PUTS):
             if isinstance(node.func, ast.Attribute):
                 for item in (*node.args, *(one.value for one in node.keywords)):
                     _flow(flows, node.func.value, item)
-        for node in self.called("setattr"):
+        for node in self.calls_of(("setattr",)):
             for item in node.args[1:]:
                 _flow(flows, node.args[0], item)
         return flows
@@ -92,32 +120,22 @@ class Sketch:
     def origins(self, node: ast.expr) -> list[ast.expr]:
         """What the value of an expression may be, or be a view or scaled copy of: names, and what makes new values."""
         found: list[ast.expr] = []
-        pending = [node]
+        pending: list[Any] = [node]
         while pending:
-            node = pending.pop()
-            match node:
-                case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
-                    pending.append(inner)
-                case ast.NamedExpr(value=inner) | ast.Await(value=inner):
-                    pending.append(inner)
-                case ast.Call():
-                    found.append(node)
-                    pending += self._passed_on(node)
-                case ast.BinOp(left=left, right=right):
-                    found.append(node)
-                    pending += (left, right)
-                case ast.IfExp(body=left, orelse=right):
-                    pending += (left, right)
-                case ast.BoolOp(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-                    pending += parts
-                case ast.Dict(values=parts):
-                    pending += parts
-                case ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner) | ast.SetComp(elt=inner):
-                    pending.append(inner)
-                case ast.DictComp(value=inner):
-                    pending.append(inner)
-                case _:
-                    found.append(node)
+            part = pending.pop()
+            kind = type(part)
+            if kind in _INNER:
+                pending.append(getattr(part, _INNER[kind]))
+            elif kind in _PARTS:
+                pending += getattr(part, _PARTS[kind])
+            elif kind is ast.IfExp:
+                pending += (part.body, part.orelse)
+            else:
+                found.append(part)
+                if kind is ast.Call:
+                    pending += self._passed_on(part)
+                elif kind is ast.BinOp:
+                    pending += (part.left, part.right)
         return found
 
     def _passed_on(self, node: ast.Call) -> list[ast.expr]:
@@ -130,15 +148,14 @@ class Sketch:
             op = ops.function(whole)
             passes = name in _SCALES or op.result != "fresh" if op is not None else name in _HOLDS
             return given if passes or whole.startswith("torch.nn.") else []
-        if name in self.named or not name:
+        if name in self.callees or not name:
             return [*given, func.value] if isinstance(func, ast.Attribute) else given
-        if isinstance(func, ast.Name):
+        if not isinstance(func, ast.Attribute):
             return given if name in _HOLDS or name in self.flows else []
-        op = ops.method(name)
         if name in library.CONTAINER_METHODS:
             return [func.value, *given]
-        passes = op is not None and (name in _SCALES or op.result != "fresh")
-        return [func.value] if passes and isinstance(func, ast.Attribute) else []
+        op = ops.method(name)
+        return [func.value] if op is not None and (name in _SCALES or op.result != "fresh") else []
 
     def holders(self, made: set[ast.AST]) -> set[str]:
         """The names that may come to hold what one of these expressions gives."""
@@ -178,20 +195,14 @@ class Sketch:
         return found
 
     @property
-    def named(self) -> dict[str, set[str]]:
+    def callees(self) -> dict[str, set[str]]:
         """What the functions of the file call, by their names; an object's constructor under that of its class."""
-        named = self.survey.named
-        if not named:
-            for function in self.survey.all:
-                named.setdefault(function.name, set()).update(function.calls)
-                if function.name == "__init__" and function.cls is not None:
-                    named.setdefault(function.cls.name, set()).update(function.calls)
-        return named
+        return self.of_file("callees", _callees)
 
     @cached_property
     def reach(self) -> frozenset[str]:
         """The names of what the function calls, and of what the functions of this file behind those names call."""
-        named = self.named
+        named = self.callees
         found = set(self.function.calls)
         pending = list(found & named.keys())
         seen = set(pending)
@@ -230,3 +241,22 @@ def _flow(flows: dict[str, list[ast.expr]], target: ast.expr, value: ast.expr) -
             case _:
                 return
     flows.setdefault(target.id, []).append(value)
+
+
+def _renamed(survey: Survey) -> dict[str, str]:
+    """What imports give another name than its own: `from torch.nn import Parameter as P`."""
+    found = {}
+    for name, whole in survey.names.imported.items():
+        last = whole.rpartition(".")[2]
+        if last != name:
+            found[name] = last
+    return found
+
+
+def _callees(survey: Survey) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for function in survey.all:
+        found.setdefault(function.name, set()).update(function.calls)
+        if function.name == "__init__" and function.cls is not None:
+            found.setdefault(function.cls.name, set()).update(function.calls)
+    return found

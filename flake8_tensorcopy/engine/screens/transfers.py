@@ -6,10 +6,10 @@ import ast
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.screens.costs import asks_dtype, to_host
+from flake8_tensorcopy.engine.screens.costs import to_host
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import ASYNC, TO_HOST, called_name
-from flake8_tensorcopy.engine.transfers import _DEVICE
+from flake8_tensorcopy.engine.transfers import DEVICE
 
 _WIDE = ("float", "double", "long", "int", "half", "bfloat16", "short")
 # Functions that make a tensor which lies on the host.
@@ -28,7 +28,7 @@ _OF_ARRAYS = frozenset("from_numpy from_dlpack as_tensor asarray tensor new_tens
 def moves(sketch: Sketch) -> list[ast.Call]:
     """The calls that may move a tensor to a device other than the host."""
     found: list[ast.Call] = []
-    for node in sketch.called("to", "cuda"):
+    for node in sketch.calls_of(("to", "cuda")):
         if isinstance(node.func, ast.Attribute):
             given = [one.value for one in node.keywords if one.arg == "device"] or node.args[:1]
             if node.func.attr == "cuda" or (given and _may_be_device(sketch, given[0])):
@@ -42,7 +42,7 @@ def _may_be_device(sketch: Sketch, node: ast.expr) -> bool:
         case ast.Constant(value=value):
             return isinstance(value, (str, int)) and value != "cpu"
         case ast.Attribute(attr=name):
-            return _DEVICE.search(name) is not None
+            return DEVICE.search(name) is not None
         case ast.Name(id=name):
             return "dtype" not in name
         case ast.Call():
@@ -61,10 +61,10 @@ def widened_move(sketch: Sketch) -> bool:
     known = sketch.function.calls
     if "to" not in known and "cuda" not in known:
         return False
-    casts = {node for node in sketch.called(*_WIDE) if isinstance(node.func, ast.Attribute)}
+    casts = {node for node in sketch.calls_of(_WIDE) if isinstance(node.func, ast.Attribute)}
     casts.update(
         node
-        for node in sketch.called("to", "type")
+        for node in sketch.calls_of(("to", "type"))
         if isinstance(node.func, ast.Attribute)
         and any(sketch.torch_name(one) for one in (*node.args, *(item.value for item in node.keywords)))
     )
@@ -82,8 +82,8 @@ def widened_move(sketch: Sketch) -> bool:
                 narrow = True
             case ast.Call():
                 name = called_name(node)
-                narrow = narrow or name in sketch.named or name in _NARROW or _is_bool(name)
-                host = host or name in sketch.named or name in _ON_HOST or to_host(node)
+                narrow = narrow or name in sketch.callees or name in _NARROW or _is_bool(name)
+                host = host or name in sketch.callees or name in _ON_HOST or to_host(node)
             case ast.Attribute(value=ast.Name(id="self")):
                 kept = True
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
@@ -111,10 +111,10 @@ def _narrow_argument(sketch: Sketch) -> bool:
 
 def round_trip(sketch: Sketch) -> bool:
     """A copy to the host, an array, a tensor of an array, and a move to a device."""
-    if not any(to_host(node) for node in sketch.called("cpu", "to")):
+    if not any(to_host(node) for node in sketch.calls_of(("cpu", "to"))):
         return False
     if not moves(sketch) and not any(
-        one.arg == "device" for node in sketch.called(*_OF_ARRAYS) for one in node.keywords
+        one.arg == "device" for node in sketch.calls_of(_OF_ARRAYS) for one in node.keywords
     ):
         return False
     return not _OF_ARRAYS.isdisjoint(sketch.function.calls) or not _OF_ARRAYS.isdisjoint(sketch.reach)
@@ -125,7 +125,7 @@ def round_trip(sketch: Sketch) -> bool:
 
 def host_scalar(sketch: Sketch) -> bool:
     """A move to the host whose result is read as a number, shown, reduced, indexed or compared, and nothing else."""
-    made = {node for node in sketch.called("cpu", "to") if isinstance(node.func, ast.Attribute) and to_host(node)}
+    made = {node for node in sketch.calls_of(("cpu", "to")) if isinstance(node.func, ast.Attribute) and to_host(node)}
     if not made:
         return False
     found = sketch.function.found
@@ -189,7 +189,7 @@ def _shows(node: ast.Call) -> bool:
 
 def dataset_move(sketch: Sketch) -> bool:
     """What a DataLoader calls, or the making of one that pins memory or is given a lambda."""
-    function, survey = sketch.function, sketch.survey
+    function = sketch.function
     if _loads(sketch, function.name):
         return True
     if any(_loads(sketch, node.name) for node in function.found.get(ast.FunctionDef, ())):
@@ -223,7 +223,7 @@ def unwaited_read(sketch: Sketch) -> bool:
     if not _flagged(sketch):
         return _calls_async(sketch)
     host = sketch.features & TO_HOST
-    return bool(host or sketch.called("copy_")) or _calls_async(sketch)
+    return bool(host or sketch.calls_of(("copy_",))) or _calls_async(sketch)
 
 
 def overwritten_source(sketch: Sketch) -> bool:
@@ -235,7 +235,7 @@ def _flagged(sketch: Sketch) -> bool:
     """A move that is told not to block."""
     return any(
         isinstance(flag, ast.Constant) and flag.value is True
-        for node in sketch.called("to", "cuda", "copy_")
+        for node in sketch.calls_of(("to", "cuda", "copy_"))
         for flag in (*node.args[-1:], *(one.value for one in node.keywords if one.arg == "non_blocking"))
     )
 

@@ -8,14 +8,9 @@ from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.constructors import Looks
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import (
-    _OPTIMIZERS,
     BACKWARD,
-    LEAF,
     OPTIMIZER,
-    PLACED,
-    UNWRAP,
-    is_true,
-    receiver_of,
+    Survey,
 )
 
 _BACKWARD = ("backward", "manual_backward")
@@ -51,14 +46,14 @@ def _added(sketch: Sketch) -> list[ast.expr]:
             nodes = walk(node.value)
             if any(isinstance(one, (ast.Name, ast.Attribute)) and ast.unparse(one) in names for one in nodes):
                 added.append(node.value)
-    for node in sketch.called(*_APPENDS, "add_", "sub_"):
+    for node in sketch.calls_of((*_APPENDS, "add_", "sub_")):
         if node.args and isinstance(node.func, ast.Attribute):
             if looped or isinstance(node.func.value, ast.Attribute):
                 added.append(node.args[-1] if node.func.attr in _APPENDS else node.args[0])
     for node in found.get(ast.Call, ()):  # a meter of this file
         func = node.func
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if looped and name in sketch.named and name[:1] != "_":
+        if looped and name in sketch.callees and name[:1] != "_":
             added += node.args
     return added
 
@@ -69,7 +64,9 @@ def _on_graph(sketch: Sketch, node: ast.expr) -> bool:
         case ast.Constant() | ast.JoinedStr() | ast.Compare() | ast.Lambda():
             return False
         case ast.Call(func=ast.Attribute(value=inner, attr=name)):
-            return name not in _CUTS and (name not in ("cpu", "to", "size", "numel", "clone") or _on_graph(sketch, inner))
+            return name not in _CUTS and (
+                name not in ("cpu", "to", "size", "numel", "clone") or _on_graph(sketch, inner)
+            )
         case ast.Call(func=ast.Name(id=name)):
             return name not in ("len", "int", "float", "str", "bool", "round", "range")
         case ast.Attribute(attr=name):
@@ -129,7 +126,7 @@ def kept_state(sketch: Sketch) -> bool:
 def recurrent_state(sketch: Sketch) -> bool:
     """A loop that backpropagates and hands something on from one pass to the next, or keeps the graph; `kept_state`."""
     if sketch.features & BACKWARD and sketch.loops:
-        calls = [one for name in _walkers(sketch) for one in sketch.calls.get(name, ())]
+        calls = [one for name in _walkers(sketch) for one in sketch.named.get(name, ())]
         for loop in sketch.loops:
             inside = [one for one in calls if loop.lineno <= one.lineno <= (loop.end_lineno or 0)]
             if any(one.args or one.keywords for one in inside if getattr(one.func, "attr", "") in _BACKWARD):
@@ -164,7 +161,7 @@ def graph_cut(sketch: Sketch) -> bool:
         return True
     if any(one.attr == "requires_grad" and isinstance(one.ctx, ast.Store) for one in sketch.attributes):
         return True
-    for node in sketch.called("tensor", "as_tensor", "asarray", "Tensor", "FloatTensor"):
+    for node in sketch.calls_of(("tensor", "as_tensor", "asarray", "Tensor", "FloatTensor")):
         if node.args and sketch.torch_name(node.func) and Looks(sketch).at(node).tensor(node.args[0]):
             return True
     return False
@@ -177,12 +174,22 @@ def builds_optimizer(sketch: Sketch) -> bool:
     """Whether the function, or what it calls, builds an optimizer of torch."""
     if sketch.features & OPTIMIZER:
         return True
-    reach, imported = sketch.reach, sketch.survey.names.imported
-    if not _OPTIMIZERS.isdisjoint(reach):
-        return True
-    return any(name[:1].isupper() or imported.get(name, "").startswith("torch.optim") for name in reach) and any(
-        whole.startswith("torch.optim") or whole == "torch" for whole in imported.values()
-    )
+    builders = sketch.of_file("optimizers", _builders)
+    return bool(builders) and (sketch.function.name in builders or not builders.isdisjoint(sketch.reach))
+
+
+def _builders(survey: Survey) -> frozenset[str]:
+    """The names of functions that build an optimizer, and of classes whose constructor does."""
+    found: set[str] = set()
+    for function in survey.all:
+        if function.features & OPTIMIZER or any(
+            (survey.names.qualify(node.func) or "").startswith("torch.optim.")
+            for node in function.found.get(ast.Call, ())
+        ):
+            found.add(function.name)
+            if function.cls is not None and function.name == "__init__":
+                found.add(function.cls.name)
+    return frozenset(found)
 
 
 def untrained_part(sketch: Sketch) -> bool:
@@ -194,11 +201,11 @@ def untrained_part(sketch: Sketch) -> bool:
 
 def stepped_before(sketch: Sketch) -> bool:
     """A step stands above a call that backpropagates."""
-    steps = sketch.called("step")
+    steps = list(sketch.calls_of(("step",)))
     if not steps:
         return False
     first = min(one.lineno for one in steps)
-    return any(one.lineno >= first for name in _walkers(sketch) for one in sketch.calls.get(name, ()))
+    return any(one.lineno >= first for name in _walkers(sketch) for one in sketch.named.get(name, ()))
 
 
 def gradient_not_cleared(sketch: Sketch) -> bool:
