@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flake8_tensorcopy.engine.screens import constructors, costs, losses, transfers
+from flake8_tensorcopy.engine.screens import broadcasts, constructors, costs, devices, leaves, losses, transfers
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 # By the kind of fact; a kind without a screen is possible wherever its features are.
@@ -35,4 +35,17 @@ SCREENS: dict[str, Callable[[Sketch], bool]] = {
     "DatasetMove": transfers.dataset_move,
     "UnwaitedRead": transfers.unwaited_read,
     "OverwrittenSource": transfers.overwritten_source,
+    "CreatedThenMoved": devices.created_then_moved,
+    "PinnedMove": devices.pinned_move,
+    "InvariantTransfer": devices.invariant_transfer,
+    "StepSync": devices.step_sync,
+    "LegacyDevice": devices.legacy_device,
+    "RedundantRepeat": broadcasts.redundant_repeat,
+    "MaterialisedExpand": broadcasts.materialised_expand,
+    "GrownInLoop": broadcasts.grown_in_loop,
+    "MarkedNonLeaf": leaves.marked_non_leaf,
+    "GradToArray": leaves.grad_to_array,
+    "SelfRatio": leaves.self_ratio,
+    "CopiedGraph": leaves.copied_graph,
+    "RewrappedParameter": leaves.rewrapped_parameter,
 }

@@ -220,7 +220,7 @@ def _loads(sketch: Sketch, name: str) -> bool:
 
 def unwaited_read(sketch: Sketch) -> bool:
     """A copy to the host that is not waited for, here or in what is called."""
-    if not _flagged(sketch):
+    if not flagged(sketch):
         return _calls_async(sketch)
     host = sketch.features & TO_HOST
     return bool(host or sketch.calls_of(("copy_",))) or _calls_async(sketch)
@@ -228,10 +228,10 @@ def unwaited_read(sketch: Sketch) -> bool:
 
 def overwritten_source(sketch: Sketch) -> bool:
     """A copy that is not waited for."""
-    return _flagged(sketch)
+    return flagged(sketch)
 
 
-def _flagged(sketch: Sketch) -> bool:
+def flagged(sketch: Sketch) -> bool:
     """A move that is told not to block."""
     return any(
         isinstance(flag, ast.Constant) and flag.value is True
