@@ -34,7 +34,7 @@ def facts(tree: ast.Module, kinds: frozenset[str]) -> Counter[tuple[str, int, in
     found: Counter[tuple[str, int, int]] = Counter()
     for region in analyse(tree, kinds).regions:
         for fact in region.facts:
-            site: Any = fact.site  # type: ignore[attr-defined]
+            site: Any = fact.site
             found[type(fact).__name__, site.lineno, site.col_offset] += 1
     return found
 
