@@ -918,6 +918,8 @@ def _keeps(value: ast.expr | None, deep: int = 0) -> int:
     match value:
         case ast.GeneratorExp() if not deep:
             return KEPT_ITEMS
+        case ast.Tuple(elts=parts) if not deep:
+            return KEPT_ITEMS if any(_keeps(one, 1) for one in parts) else 0
         case ast.Call(func=ast.Attribute(attr=name)) if name in _PARAMETERS:
             return KEPT_ITEMS
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LAZY and not deep:
