@@ -37,6 +37,7 @@ TELLING = frozenset(
         ast.Return,
         ast.Slice,
         ast.Subscript,
+        ast.While,
         ast.Yield,
         ast.YieldFrom,
         ast.comprehension,

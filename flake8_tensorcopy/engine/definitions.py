@@ -76,3 +76,5 @@ class Survey:
     units: list[tuple[int, int]]  # line ranges that can be parsed alone: functions, top-level statements
     deleted: set[str] = field(default_factory=set)  # attributes that some `del x.name` removes
     collates: set[str] = field(default_factory=set)  # functions that a DataLoader is given to make batches
+    train_calls: frozenset[str] = frozenset()  # the user's own names of functions that train what they are given
+    told: dict[str, Any] = field(default_factory=dict)  # what screens have made out about the whole file

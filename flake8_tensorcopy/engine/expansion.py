@@ -23,7 +23,7 @@ _FUNCTIONS = frozenset(
     "logical_and logical_or logical_xor atan2 fmod remainder masked_fill addcmul addcdiv".split()
 )
 # Of these a tensor is the receiver, too.
-_METHODS = _FUNCTIONS | {"type_as"}
+ELEMENTWISE = _FUNCTIONS | {"type_as"}
 MAX_READS = 20
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -205,5 +205,5 @@ def _elementwise(run: Run, parent: ast.AST | None, node: ast.expr) -> bool:
             name = is_imported(run, parent.func)
             if name is not None:
                 return name.startswith("torch.") and name[6:] in _FUNCTIONS and len(parent.args) > 1
-            return attr.removesuffix("_") in _METHODS and node in parent.args
+            return attr.removesuffix("_") in ELEMENTWISE and node in parent.args
     return False

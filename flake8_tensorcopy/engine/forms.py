@@ -55,9 +55,9 @@ def chained(node: ast.Call, called: str) -> bool:
         case "clone" if before == "detach":
             return not isinstance(receiver_of(inner), (ast.Name, ast.Attribute))
         case "clone":
-            return before not in _PASSES and isinstance(
-                inner, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)
-            )
+            if isinstance(inner, ast.Call):
+                return before not in _PASSES or any(one.arg == "copy" for one in inner.keywords)
+            return isinstance(inner, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript))
         case "contiguous":
             return called_name(behind_detach(inner)) == "clone"
         case "detach":

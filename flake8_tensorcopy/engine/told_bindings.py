@@ -45,7 +45,7 @@ _KEEPERS = _PARAMETERS | _LAZY | _LISTS
 # What a call by any other name gives is bound, and that is all.
 _SPECIAL = _KEEPERS | _MOVES | JOINS | {"defaultdict", "size"}
 # The types of expression for which the questions below can have an answer.
-_KEEPING = frozenset({ast.Call, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.ListComp, ast.SetComp})
+_KEEPING = frozenset({ast.Call, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.ListComp, ast.SetComp, ast.Tuple})
 _ALIASING = frozenset({ast.Attribute, ast.Call, ast.IfExp, ast.Name})
 _SHAPES = frozenset({ast.Attribute, ast.Call, ast.Subscript, ast.Tuple})
 _GROWING = frozenset({ast.Call, ast.IfExp})
@@ -206,6 +206,8 @@ def _keeps(value: ast.expr | None, deep: int = 0) -> int:
     match value:
         case ast.GeneratorExp() if not deep:
             return KEPT_ITEMS
+        case ast.Tuple(elts=parts) if not deep:
+            return KEPT_ITEMS if any(_keeps(one, 1) for one in parts) else 0
         case ast.Call(func=ast.Attribute(attr=name)) if name in _PARAMETERS:
             return KEPT_ITEMS
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LAZY and not deep:

@@ -48,7 +48,7 @@ WIDTHS = {"bool": 1, "uint8": 1, "int8": 1, "float16": 2, "bfloat16": 2, "int16"
 WIDTHS |= {"int64": 8, "float64": 8}
 NARROW = frozenset({"bool", "uint8", "int8", "int16", "float16", "bfloat16"})
 
-_DEVICE = re.compile(r"(^|_)(device|devices|dev|gpu|cuda)(_?id|_?idx|\d*)?($|_)|^(local_)?rank$", re.IGNORECASE)
+DEVICE = re.compile(r"(^|_)(device|devices|dev|gpu|cuda)(_?id|_?idx|\d*)?($|_)|^(local_)?rank$", re.IGNORECASE)
 _WAITS = re.compile(r"sync|wait|barrier|flush|query|^join$|^result$|^block", re.IGNORECASE)
 _MAX_BACK = 12
 _MAX_FLIGHTS = 40
@@ -130,7 +130,7 @@ def device_type(run: Run, node: ast.expr) -> str | None:
             yes, no = device_type(run, node.body), device_type(run, node.orelse)
             return yes if yes == no else "" if yes is not None and no is not None else None
         case ast.Attribute(attr=name):
-            return "" if _DEVICE.search(name) else None
+            return "" if DEVICE.search(name) else None
         case ast.Name(id=name):
             value = run.now.env.get(name)
             if value is not None and value.kind == "str" and isinstance(value.const, str) and not value.refs:
@@ -140,7 +140,7 @@ def device_type(run: Run, node: ast.expr) -> str | None:
                 return device_type(run, made)
             if value is not None and value.obj is not None and value.obj.kind == "tensor":
                 return ""  # `x.to(y)`
-            return "" if _DEVICE.search(name) or _annotated(run, name) else None
+            return "" if DEVICE.search(name) or _annotated(run, name) else None
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flake8_tensorcopy.engine.screens import writes
+from flake8_tensorcopy.engine.screens import broadcasts, constructors, costs, devices, leaves, losses, transfers, writes
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 # By the kind of fact; a kind without a screen is possible wherever its features are.
@@ -32,4 +32,38 @@ SCREENS: dict[str, Callable[[Sketch], bool]] = {
     "ReadOnlyWrite": writes.read_only_write,
     "GradientWrite": writes.gradient,
     "StaleGradient": writes.gradient,
+    "RedundantCast": costs.redundant_cast,
+    "CloneDetach": costs.clone_detach,
+    "MovedThenDetached": costs.moved_then_detached,
+    "RedundantClone": costs.redundant_clone,
+    "TensorOfTensor": constructors.tensor_of_tensor,
+    "FreshArrayCopied": constructors.fresh_array_copied,
+    "GraphRetained": losses.graph_retained,
+    "RecurrentState": losses.recurrent_state,
+    "GraphCut": losses.graph_cut,
+    "UntrainedPart": losses.untrained_part,
+    "SteppedBefore": losses.stepped_before,
+    "GradientNotCleared": losses.gradient_not_cleared,
+    "ReplacedParameter": losses.replaced_parameter,
+    "MovedLeaf": losses.moved_leaf,
+    "MovedParameter": losses.moved_parameter,
+    "WidenedMove": transfers.widened_move,
+    "RoundTrip": transfers.round_trip,
+    "HostScalar": transfers.host_scalar,
+    "DatasetMove": transfers.dataset_move,
+    "UnwaitedRead": transfers.unwaited_read,
+    "OverwrittenSource": transfers.overwritten_source,
+    "CreatedThenMoved": devices.created_then_moved,
+    "PinnedMove": devices.pinned_move,
+    "InvariantTransfer": devices.invariant_transfer,
+    "StepSync": devices.step_sync,
+    "LegacyDevice": devices.legacy_device,
+    "RedundantRepeat": broadcasts.redundant_repeat,
+    "MaterialisedExpand": broadcasts.materialised_expand,
+    "GrownInLoop": broadcasts.grown_in_loop,
+    "MarkedNonLeaf": leaves.marked_non_leaf,
+    "GradToArray": leaves.grad_to_array,
+    "SelfRatio": leaves.self_ratio,
+    "CopiedGraph": leaves.copied_graph,
+    "RewrappedParameter": leaves.rewrapped_parameter,
 }

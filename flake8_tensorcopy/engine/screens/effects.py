@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8  # of calls that are looked into; what lies deeper may do anything
 
 _CALLED = ("forward", "__call__")  # what a call of an object runs
-_HANDED_ON = CONVERTED | EXPANDED | GRADIENT | VIEWED | PUT
+HANDED_ON = CONVERTED | EXPANDED | GRADIENT | VIEWED | PUT
 
 Path = tuple[str, tuple[str, ...]]  # a parameter, and the fields that lead on from it
 
@@ -319,12 +319,12 @@ def effects_of(sketch: Sketch) -> Effects | None:
                     continue
                 returned.add(one)
                 pending += map(find, one.fields.values()) if one.container or one.fields else ()
-                if one not in outside and one.flags & _HANDED_ON:
-                    fresh = (fresh or 0) | one.flags & _HANDED_ON
+                if one not in outside and one.flags & HANDED_ON:
+                    fresh = (fresh or 0) | one.flags & HANDED_ON
     if not outside and fresh is None:
         return None
     found = tuple(
-        Effect(tuple(paths), group in written, group in returned, group.flags & _HANDED_ON)
+        Effect(tuple(paths), group in written, group in returned, group.flags & HANDED_ON)
         for group, paths in outside.items()
         if group in written or group in returned or len(paths) > 1
     )

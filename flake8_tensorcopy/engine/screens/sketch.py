@@ -1,17 +1,44 @@
-"""A function, looked at without running it."""
+"""What the screens share about one function, each part made when it is first asked for."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import Any, TypeVar
 
-from flake8_tensorcopy.engine.screens.effects import _HANDED_ON, Effect, Effects, Sketches, effects_of
+from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.screens.effects import HANDED_ON, Effect, Effects, Sketches, effects_of
 from flake8_tensorcopy.engine.screens.trace import Trace
-from flake8_tensorcopy.engine.source import WRITE, Function
+from flake8_tensorcopy.engine.source import WRITE, Function, Survey
+
+# Methods that put what they are given into their receiver.
+_PUTS = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault"})
+# Operations that scale: what they make may be the same values as before, as far as a cast of them goes.
+_SCALES = frozenset({"div", "mul", "sub", "add", "true_divide"})
+# Functions whose result holds their arguments, or is one of them.
+_HOLDS = frozenset(
+    "list tuple dict set zip enumerate reversed sorted iter next map filter chain tqdm trange OrderedDict "
+    "SimpleNamespace copy deepcopy rearrange partial".split()
+)
+
+
+# Expressions that are, or hold, what is in one of their fields.
+_INNER: dict[type[ast.AST], str] = {
+    **dict.fromkeys((ast.Attribute, ast.Subscript, ast.Starred, ast.NamedExpr, ast.Await, ast.DictComp), "value"),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp), "elt"),
+}
+_PARTS: dict[type[ast.AST], str] = {
+    **dict.fromkeys((ast.Tuple, ast.List, ast.Set), "elts"),
+    **dict.fromkeys((ast.BoolOp, ast.Dict), "values"),
+}
+
+T = TypeVar("T")
 
 
 class Sketch:
-    """What the screens share about one function, each part made when it is first asked for.
+    """A function, looked at without running it.
 
     `function.found` has its nodes by type, those of functions inside it too, in no order.
     """
@@ -21,7 +48,213 @@ class Sketch:
         self.survey = file.survey
         self.function = function
         self.features = features  # with those that `__init__` adds
+        self._named: dict[str, list[ast.Call]] | None = None
         self._busy = False
+
+    @property
+    def named(self) -> dict[str, list[ast.Call]]:
+        """The calls, by the last part of the name of what is called."""
+        if self._named is not None:
+            return self._named
+        named: dict[str, list[ast.Call]] = {}
+        self._named = named
+        for node in self.function.found.get(ast.Call, ()):
+            func = node.func
+            kind = type(func)
+            name = func.attr if kind is ast.Attribute else func.id if kind is ast.Name else ""
+            if name in named:
+                named[name].append(node)
+            else:
+                named[name] = [node]
+        return named
+
+    def calls_of(self, names: Iterable[str]) -> Iterator[ast.Call]:
+        """The calls of anything of one of these names, also under the name that an import gives it."""
+        known = self.function.calls
+        for name in names:
+            if name in known:
+                yield from self.named.get(name, ())
+        for name, last in self.of_file("renamed", _renamed).items():
+            if name in known and last in names:
+                yield from self.named.get(name, ())
+
+    def of_file(self, what: str, make: Callable[[Survey], T]) -> T:
+        """What is known of the whole file, made once."""
+        told = self.survey.told
+        if what not in told:
+            told[what] = make(self.survey)
+        found: T = told[what]
+        return found
+
+    def calls(self, names: frozenset[str]) -> bool:
+        """Whether anything of one of these names is called, also under the name that an import gives it."""
+        called = self.function.calls
+        if not called.isdisjoint(names):
+            return True
+        renamed = self.of_file("renamed", _renamed)
+        return any(whole in names and name in called for name, whole in renamed.items())
+
+    @cached_property
+    def bound(self) -> dict[str, list[tuple[ast.expr, bool]]]:
+        """What assignments and loops bind each name to, or of what the name gets a part.
+
+        Not the parameters of the function, nor what a `with` or a pattern binds.
+        """
+        found: dict[str, list[tuple[ast.expr, bool]]] = {}
+        nodes = self.function.found
+        pairs: list[tuple[ast.expr, ast.expr, bool]] = []
+        for assign in nodes.get(ast.Assign, ()):
+            pairs += [(target, assign.value, False) for target in assign.targets]
+        for kind in (ast.AnnAssign, ast.NamedExpr):
+            pairs += [(node.target, node.value, False) for node in nodes.get(kind, ()) if node.value is not None]
+        for loop in (ast.For, ast.AsyncFor, ast.comprehension):
+            pairs += [(node.target, node.iter, True) for node in nodes.get(loop, ())]
+        while pairs:
+            target, value, part = pairs.pop()
+            match target:
+                case ast.Name(id=name):
+                    found.setdefault(name, []).append((value, part))
+                case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                    if not part and isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(targets):
+                        pairs += [(one, given, False) for one, given in zip(targets, value.elts, strict=True)]
+                    else:
+                        pairs += [(one, value, True) for one in targets]
+                case ast.Starred(value=inner):
+                    pairs.append((inner, value, True))
+        return found
+
+    @property
+    def attributes(self) -> list[ast.Attribute]:
+        """The attributes that are read or set."""
+        return self.function.found.get(ast.Attribute, [])
+
+    @property
+    def loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """The loops that are statements."""
+        found = self.function.found
+        return [loop for kind in (ast.For, ast.AsyncFor, ast.While) for loop in found.get(kind, ())]
+
+    @cached_property
+    def flows(self) -> dict[str, list[ast.expr]]:
+        """What may come to be held by a name, or by something that is reached from it: expressions by the name."""
+        flows: dict[str, list[ast.expr]] = {}
+        found = self.function.found
+        for node in found.get(ast.Assign, ()):
+            for target in node.targets:
+                _flow(flows, target, node.value)
+        for binding in (ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
+            for node in found.get(binding, ()):
+                if node.value is not None:
+                    _flow(flows, node.target, node.value)
+        for loop in (ast.For, ast.AsyncFor, ast.comprehension):
+            for node in found.get(loop, ()):
+                _flow(flows, node.target, node.iter)
+        for node in self.calls_of(_PUTS):
+            if isinstance(node.func, ast.Attribute):
+                for item in (*node.args, *(one.value for one in node.keywords)):
+                    _flow(flows, node.func.value, item)
+        for node in self.calls_of(("setattr",)):
+            for item in node.args[1:]:
+                _flow(flows, node.args[0], item)
+        return flows
+
+    def origins(self, node: ast.expr) -> list[ast.expr]:
+        """What the value of an expression may be, or be a view or scaled copy of: names, and what makes new values."""
+        found: list[ast.expr] = []
+        pending: list[Any] = [node]
+        while pending:
+            part = pending.pop()
+            kind = type(part)
+            if kind in _INNER:
+                pending.append(getattr(part, _INNER[kind]))
+            elif kind in _PARTS:
+                pending += getattr(part, _PARTS[kind])
+            elif kind is ast.IfExp:
+                pending += (part.body, part.orelse)
+            else:
+                found.append(part)
+                if kind is ast.Call:
+                    pending += self._passed_on(part)
+                elif kind is ast.BinOp:
+                    pending += (part.left, part.right)
+        return found
+
+    def _passed_on(self, node: ast.Call) -> list[ast.expr]:
+        """What a call may give back, or a part of it: its receiver or its arguments."""
+        func = node.func
+        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        given = [*node.args, *(one.value for one in node.keywords)]
+        whole = self.survey.names.qualify(func)
+        if whole is not None:
+            op = ops.function(whole)
+            passes = name in _SCALES or op.result != "fresh" if op is not None else name in _HOLDS
+            return given if passes or whole.startswith("torch.nn.") else []
+        if name in self.callees or not name:
+            return [*given, func.value] if isinstance(func, ast.Attribute) else given
+        if not isinstance(func, ast.Attribute):
+            return given if name in _HOLDS or name in self.flows else []
+        if name in library.CONTAINER_METHODS:
+            return [func.value, *given]
+        op = ops.method(name)
+        return [func.value] if op is not None and (name in _SCALES or op.result != "fresh") else []
+
+    def holders(self, made: set[ast.AST]) -> set[str]:
+        """The names that may come to hold what one of these expressions gives."""
+        held: set[str] = set()
+        waiting = {
+            name: [one for value in values for one in self.origins(value)] for name, values in self.flows.items()
+        }
+        grown = True
+        while grown:
+            grown = False
+            for name, nodes in list(waiting.items()):
+                if any(one in made or (type(one) is ast.Name and one.id in held) for one in nodes):
+                    held.add(name)
+                    del waiting[name]
+                    grown = True
+        return held
+
+    def reached_by(self, made: set[ast.AST], where: list[ast.expr]) -> bool:
+        """Whether one of the expressions `where` may be what another gives, or a view or scaled copy of it."""
+        nodes = [one for expression in where for one in self.origins(expression)]
+        if any(one in made for one in nodes):
+            return True
+        names = {one.id for one in nodes if type(one) is ast.Name}
+        return bool(names) and not names.isdisjoint(self.holders(made))
+
+    def closure(self, where: list[ast.expr]) -> list[ast.AST]:
+        """All the expressions that the given ones may be computed from, by the bindings of their names."""
+        found: list[ast.AST] = []
+        seen: set[str] = set()
+        pending = list(where)
+        while pending:
+            for node in walk(pending.pop()):
+                found.append(node)
+                if type(node) is ast.Name and node.id not in seen:
+                    seen.add(node.id)
+                    pending += self.flows.get(node.id, ())
+        return found
+
+    @property
+    def callees(self) -> dict[str, set[str]]:
+        """What the functions of the file call, by their names; an object's constructor under that of its class."""
+        return self.of_file("callees", _callees)
+
+    @cached_property
+    def reach(self) -> frozenset[str]:
+        """The names of what the function calls, and of what the functions of this file behind those names call."""
+        named = self.callees
+        found = set(self.function.calls)
+        pending = list(found & named.keys())
+        seen = set(pending)
+        while pending:
+            new = named[pending.pop()]
+            found |= new
+            for name in new & named.keys():
+                if name not in seen:
+                    seen.add(name)
+                    pending.append(name)
+        return frozenset(found)
 
     @cached_property
     def trace(self) -> Trace:
@@ -44,7 +277,7 @@ class Sketch:
     def anything(self) -> Effects:
         """All that a call might do."""
         paths = tuple((name, ()) for name in (*self.given, *self.open, "self"))
-        return Effects(self.given, (Effect(paths, bool(self.features & WRITE), True, _HANDED_ON),), 0)
+        return Effects(self.given, (Effect(paths, bool(self.features & WRITE), True, HANDED_ON),), 0)
 
     @cached_property
     def given(self) -> dict[str, int]:
@@ -80,5 +313,48 @@ class Sketch:
             if one.annotation is not None
         }
 
+    def in_file(self, *names: str) -> bool:
+        """Whether any function of the file calls one of these names."""
+        return any(not one.calls.isdisjoint(names) for one in self.survey.all)
 
-__all__ = ["Sketch", "Sketches"]
+    def torch_name(self, node: ast.expr) -> str:
+        """The name of a function or dtype of torch, without `torch.`; nothing for all else."""
+        name = self.survey.names.qualify(node)
+        return name[6:] if name is not None and name.startswith("torch.") else ""
+
+
+def _flow(flows: dict[str, list[ast.expr]], target: ast.expr, value: ast.expr) -> None:
+    """Note what a target may get; for an attribute or item, under the name that leads to it."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+        for position, item in enumerate(target.elts):
+            _flow(flows, item, value.elts[position] if same else value)  # type: ignore[attr-defined]
+        return
+    while not isinstance(target, ast.Name):
+        match target:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+                target = inner
+            case ast.Call(func=ast.Attribute(value=inner)):
+                target = inner
+            case _:
+                return
+    flows.setdefault(target.id, []).append(value)
+
+
+def _renamed(survey: Survey) -> dict[str, str]:
+    """What imports give another name than its own: `from torch.nn import Parameter as P`."""
+    found = {}
+    for name, whole in survey.names.imported.items():
+        last = whole.rpartition(".")[2]
+        if last != name:
+            found[name] = last
+    return found
+
+
+def _callees(survey: Survey) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for function in survey.all:
+        found.setdefault(function.name, set()).update(function.calls)
+        if function.name == "__init__" and function.cls is not None:
+            found.setdefault(function.cls.name, set()).update(function.calls)
+    return found
