@@ -92,7 +92,7 @@ class Looks:
 
     def of(self, function: Function) -> Looks:
         """The same for another function."""
-        return Looks(Sketch(self.sketch.survey, function, function.features), False, self.known)
+        return Looks(self.sketch.file.of(function), False, self.known)
 
     def tensor(self, node: ast.expr) -> bool:
         """Whether the value may be a tensor or array, or hold some; what cannot be told is taken for one."""
