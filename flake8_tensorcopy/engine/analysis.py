@@ -244,6 +244,7 @@ def analyse(
 ) -> Analysis:
     """Run every function that may hold a fact of the kinds; functions nested too deeply are named, not run."""
     found = survey(tree)
+    found.train_calls = train_calls
     module = Module(found, train_calls, cells.shown if cells else frozenset())
     wanted = [(need, kind) for kind in sorted(kinds) for need in _TRIGGERS.get(kind, (0,))]
     result = Analysis([], sorted(found.units))

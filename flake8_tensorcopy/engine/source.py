@@ -158,6 +158,8 @@ class Survey:
     too_deep: tuple[str, int] | None = None
     deleted: set[str] = field(default_factory=set)  # attributes that some `del x.name` removes
     collates: set[str] = field(default_factory=set)  # functions that a DataLoader is given to make batches
+    train_calls: frozenset[str] = frozenset()  # the user's own names of functions that train what they are given
+    told: dict[str, Any] = field(default_factory=dict)  # what screens have made out about the whole file
 
 
 def first_line(node: ast.stmt) -> int:
@@ -463,7 +465,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         named = any(isinstance(item, (ast.Call, ast.Name, ast.Attribute)) for item in side.elts)
                         features |= REPEAT if named else 0
             case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
-                if isinstance(item, (ast.Name, ast.Attribute)) and not _bound_by(node.generators, item):
+                if isinstance(item, (ast.Name, ast.Attribute)) and not bound_by(node.generators, item):
                     features |= REPEAT
             case ast.Assign():
                 features |= _keeps(node.value) | _module_alias(owner, node)
@@ -809,7 +811,7 @@ _WRAPS = frozenset({"Parameter", "from_pretrained", "vector_to_parameters"})
 _STORAGE_CALLS = frozenset("save share_memory_ frombuffer memmap broadcast_to sliding_window_view".split())
 
 
-def _bound_by(generators: list[ast.comprehension], item: ast.expr) -> bool:
+def bound_by(generators: list[ast.comprehension], item: ast.expr) -> bool:
     """Whether a comprehension itself binds a name of the item."""
     targets = {node.id for one in generators for node in walk(one.target) if isinstance(node, ast.Name)}
     return any(isinstance(node, ast.Name) and node.id in targets for node in walk(item))
@@ -817,13 +819,13 @@ def _bound_by(generators: list[ast.comprehension], item: ast.expr) -> bool:
 
 def _names_again(target: ast.expr, values: list[ast.expr]) -> bool:
     """Whether an operand is (a view of) what the target names, to go by their first names."""
-    name = _rooted(target)
+    name = rooted(target)
     if isinstance(target, ast.Subscript):
         values = [*values, target.slice]
-    return bool(name) and any(f"{_rooted(value)}.".startswith(f"{name}.") for value in values)
+    return bool(name) and any(f"{rooted(value)}.".startswith(f"{name}.") for value in values)
 
 
-def _rooted(node: ast.expr) -> str:
+def rooted(node: ast.expr) -> str:
     """The name or dotted attribute that indices and calls are applied to: `self.x` of `self.x[1:].t()`."""
     parts: list[str] = []
     while not isinstance(node, ast.Name):

@@ -9,7 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flake8_tensorcopy.engine.screens import bindings, layout, repeats, storages, training
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 # By the kind of fact; a kind without a screen is possible wherever its features are.
-SCREENS: dict[str, Callable[[Sketch], bool]] = {}
+SCREENS: dict[str, Callable[[Sketch], bool]] = {
+    "ByteStrides": layout.byte_strides,
+    "DeadRebinding": bindings.dead_rebinding,
+    "DroppedResult": bindings.dropped_result,
+    "ExpandedBytes": layout.expanded_bytes,
+    "ExpandedParameter": layout.expanded_parameter,
+    "KeptStorage": storages.kept_storage,
+    "LeafRebound": bindings.leaf_rebound,
+    "MixedRepeats": layout.mixed_repeats,
+    "ModuleAlias": training.module_alias,
+    "NegativeStrides": layout.negative_strides,
+    "ReboundData": bindings.rebound_data,
+    "RepeatedReference": repeats.repeated_reference,
+    "ScrambledAxes": layout.scrambled_axes,
+    "SharedOptimizerState": training.shared_state,
+    "StaleSnapshot": training.stale_snapshot,
+    "UnlinkedArray": storages.unlinked_array,
+}

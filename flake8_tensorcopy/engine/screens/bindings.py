@@ -1,0 +1,160 @@
+"""Screens of results and bindings that are lost: thrown away, never read, put where a leaf was."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.screens.sketch import Sketch
+from flake8_tensorcopy.engine.source import GRAD, LEAF, Survey
+
+_TRAINED = frozenset({"weight", "bias"})
+_MAKES = frozenset({"Parameter", "register_parameter"})
+_RESULTS = frozenset({"fresh", "view", "maybe"})
+
+
+def dropped_result(sketch: Sketch) -> bool:
+    """A call is a statement, of a method or function of tensors that gives something new and writes nothing."""
+    return any(
+        isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and _gives(sketch, node.value, node.value.func)
+        for node in _statements(sketch)
+    )
+
+
+def _statements(sketch: Sketch) -> Iterator[ast.Expr]:
+    return iter(sketch.function.found.get(ast.Expr, ()))
+
+
+def _gives(sketch: Sketch, node: ast.Call, func: ast.Attribute) -> bool:
+    op = ops.method(func.attr)
+    if op is not None and op.form == "method" and not op.writes and op.result in _RESULTS:
+        return True
+    if not node.args:
+        return False
+    name = sketch.survey.names.qualify(func)
+    return name is not None and name.startswith("torch.") and ops.function(name) is not None
+
+
+def dead_rebinding(sketch: Sketch) -> bool:
+    """A name of a loop, or with gradients any name, is assigned where no statement behind it surely reads it."""
+    function = sketch.function
+    names = None if sketch.features & GRAD else function.loops & function.stores
+    if names is not None and not names:
+        return False
+    for node in function.found.get(ast.Assign, ()):
+        for target in node.targets:
+            for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,):
+                if isinstance(part, ast.Name) and (names is None or part.id in names):
+                    if not _read_behind(function.node, node, part.id):
+                        return True
+    return False
+
+
+def _read_behind(root: ast.AST, statement: ast.stmt, name: str) -> bool:
+    """Whether a statement that is reached from another one, whatever is tested in between, reads a name."""
+    blocks = _blocks_around(root, statement)
+    for block, place in reversed(blocks):
+        for later in block[place + 1 :]:
+            match later:
+                case ast.Expr() | ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert():
+                    read: list[ast.AST] = [later]
+                case ast.Return():
+                    return _reads([later], name)
+                case ast.If(test=test) | ast.While(test=test):
+                    return _reads([test], name)
+                case ast.For(iter=over):
+                    read = [over, *(one for one in later.body if isinstance(one, (ast.Expr, ast.Assign)))]
+                case ast.With(items=items):
+                    return _reads(items, name)
+                case ast.Pass():
+                    continue
+                case _:
+                    return False
+            if _reads(read, name):
+                return True
+    return False
+
+
+def _reads(nodes: list[ast.AST] | list[ast.expr] | list[ast.withitem], name: str) -> bool:
+    """Whether a name is read there, and not by something that may never run or has a name of its own for it."""
+    inside = [part for node in nodes for part in walk(node)]
+    if any(isinstance(part, (ast.Lambda, ast.comprehension, ast.IfExp, ast.BoolOp)) for part in inside):
+        return False
+    return any(isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load) for part in inside)
+
+
+def _blocks_around(root: ast.AST, statement: ast.stmt) -> list[tuple[list[ast.stmt], int]]:
+    """The blocks that a statement stands in, the outermost of its function first, and where in each."""
+    found: list[tuple[list[ast.stmt], int]] = []
+    pending: list[ast.AST] = [root]
+    while pending:
+        node = pending.pop()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            block = getattr(node, name, None)
+            if not isinstance(block, list):
+                continue
+            for place, one in enumerate(block):
+                if one is statement:
+                    return [*found, (block, place)]
+                first = getattr(one, "lineno", 0)
+                last = getattr(one, "end_lineno", 0)
+                if isinstance(one, ast.match_case) or first <= statement.lineno <= last:
+                    if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                        found = []
+                    elif isinstance(one, ast.stmt):
+                        found.append((block, place))
+                    pending.append(one)
+    return []
+
+
+def leaf_rebound(sketch: Sketch) -> bool:
+    """What is computed is put where a Parameter or a leaf was, or takes the name of something whose gradient is read."""
+    function = sketch.function
+    gradient = bool(sketch.features & GRAD) and any(
+        node.attr == "grad" for node in function.found.get(ast.Attribute, ())
+    )
+    for node in function.found.get(ast.Assign, ()):
+        for target in node.targets:
+            if gradient and isinstance(target, (ast.Name, ast.Subscript, ast.Tuple, ast.Attribute)):
+                return True
+            if isinstance(target, ast.Attribute) and _computes(node.value):
+                if target.attr in _TRAINED or (
+                    sketch.of_file("leaves", _makes_leaves) and _held_before(sketch, target.attr)
+                ):
+                    return True
+    return False
+
+
+def _computes(value: ast.expr) -> bool:
+    """Whether an expression may make a tensor that is no Parameter."""
+    if isinstance(value, ast.Call):
+        name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        return name != "Parameter"
+    return not isinstance(value, (ast.Name, ast.Attribute, ast.Constant, ast.List, ast.Dict, ast.Tuple, ast.JoinedStr))
+
+
+def _makes_leaves(survey: Survey) -> bool:
+    return any(one.features & LEAF or not _MAKES.isdisjoint(one.calls) for one in survey.all)
+
+
+def _held_before(sketch: Sketch, attribute: str) -> bool:
+    """Whether an attribute is assigned twice here, or by another function too."""
+    function = sketch.function
+    for cls in sketch.survey.classes.values():
+        if not cls.assigns.get(attribute, set()) <= ({function.name} if cls is function.cls else set()):
+            return True
+    times = 0
+    for node in function.found.get(ast.Attribute, ()):
+        times += node.attr == attribute and isinstance(node.ctx, ast.Store)
+    return times > 1 or "register_parameter" in function.calls
+
+
+def rebound_data(sketch: Sketch) -> bool:
+    """`.data` of something is set."""
+    return any(
+        node.attr == "data" and isinstance(node.ctx, ast.Store) for node in sketch.function.found.get(ast.Attribute, ())
+    )
