@@ -438,7 +438,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                     features |= REBUILT
                 elif called == "exp":
                     features |= RATIO
-                elif called in ("view", "reshape") and len(node.args) > 1 and _of_shape(node.args[0]):
+                elif called in ("view", "reshape") and len(node.args) > 1 and of_shape(node.args[0]):
                     features |= UNPACKED
             case ast.AugAssign():
                 features |= WRITE
@@ -484,7 +484,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                         features |= REPLACED
                 if len(node.targets) > 1:
                     features |= SHARE
-                if _of_shape(node.value):
+                if of_shape(node.value):
                     features |= UNPACKED
                 owner.stores.update(target.id for target in node.targets if isinstance(target, ast.Name))
                 if cls is not None and _of_self(node.value):
@@ -618,7 +618,7 @@ def _named(value: ast.expr) -> list[str]:
 def _layout(owner: Function) -> int:
     """The features, of which those about shapes need a call of `view` or `reshape` beside them."""
     calls, features = owner.calls, owner.features
-    if "view" in calls and not _TURNS.isdisjoint(calls):
+    if "view" in calls and not TURNS.isdisjoint(calls):
         features |= TURNED
     if "Parameter" in calls and "repeat" in calls:
         features |= EXPAND  # what `einops.repeat` makes is expanded
@@ -628,10 +628,10 @@ def _layout(owner: Function) -> int:
     return features
 
 
-def _of_shape(node: ast.expr) -> bool:
+def of_shape(node: ast.expr) -> bool:
     """`x.shape`, `x.size()`, `x.shape[0]`, `x.size(0)`, or several of them."""
     if isinstance(node, ast.Tuple):
-        return any(map(_of_shape, node.elts))
+        return any(map(of_shape, node.elts))
     if isinstance(node, ast.Subscript):
         node = node.value
     return (isinstance(node, ast.Attribute) and node.attr == "shape") or (
@@ -649,7 +649,7 @@ def _restore(cls: Class, owner: Function, node: ast.Call) -> None:
             cls.restores.setdefault(name, []).append((owner.name, node))
 
 
-_TURNS = frozenset("t transpose swapaxes swapdims permute movedim moveaxis adjoint".split())
+TURNS = frozenset("t transpose swapaxes swapdims permute movedim moveaxis adjoint".split())
 _ATTRIBUTES = {
     "expand": EXPAND,
     "expand_as": EXPAND,

@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.screens.sketch import Sketch
 # By the kind of fact; a kind without a screen is possible wherever its features are.
 SCREENS: dict[str, Callable[[Sketch], bool]] = {
     "ByteStrides": layout.byte_strides,
+    "ClashingExpand": layout.clashing_expand,
     "DeadRebinding": bindings.dead_rebinding,
     "DroppedResult": bindings.dropped_result,
     "ExpandedBytes": layout.expanded_bytes,
@@ -29,5 +30,6 @@ SCREENS: dict[str, Callable[[Sketch], bool]] = {
     "ScrambledAxes": layout.scrambled_axes,
     "SharedOptimizerState": training.shared_state,
     "StaleSnapshot": training.stale_snapshot,
+    "TurnedView": layout.turned_view,
     "UnlinkedArray": storages.unlinked_array,
 }

@@ -40,7 +40,8 @@ def _gives(sketch: Sketch, node: ast.Call, func: ast.Attribute) -> bool:
 
 
 def dead_rebinding(sketch: Sketch) -> bool:
-    """A name of a loop, or with gradients any name, is assigned where no statement behind it surely reads it."""
+    """A name of a loop is computed from itself or from another name of a loop, or with gradients any name is computed,
+    where no statement behind it surely reads it."""
     function = sketch.function
     names = None if sketch.features & GRAD else function.loops & function.stores
     if names is not None and not names:
@@ -49,9 +50,28 @@ def dead_rebinding(sketch: Sketch) -> bool:
         for target in node.targets:
             for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,):
                 if isinstance(part, ast.Name) and (names is None or part.id in names):
-                    if not _read_behind(function.node, node, part.id):
+                    used = {part.id} if names is None else function.loops
+                    if _computed_from(sketch, node.value, used) and not _read_behind(function.node, node, part.id):
                         return True
     return False
+
+
+def _computed_from(sketch: Sketch, value: ast.expr, names: set[str]) -> bool:
+    """Whether an expression computes a tensor from what one of the names stands for, and no text, container or bare
+    part of it."""
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Constant, ast.JoinedStr, ast.List, ast.Dict, ast.Set)):
+        return False
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        name, base = value.func.attr, value.func.value
+        if isinstance(base, ast.Name) and base.id in names and name not in sketch.of_file("methods", _methods):
+            if ops.method(name) is None:
+                return False  # `key.replace("a", "b")`
+    return any(isinstance(part, ast.Name) and part.id in names for part in walk(value))
+
+
+def _methods(survey: Survey) -> frozenset[str]:
+    """The names of the methods that the classes of the file have."""
+    return frozenset(one.name for one in survey.all if one.cls is not None)
 
 
 def _read_behind(root: ast.AST, statement: ast.stmt, name: str) -> bool:

@@ -6,10 +6,12 @@ import ast
 
 from flake8_tensorcopy.engine.repeated import COPIES, HOLDERS
 from flake8_tensorcopy.engine.screens.sketch import Sketch
+from flake8_tensorcopy.engine.screens.writes import writes_part
 from flake8_tensorcopy.engine.source import WRITE, Function, Survey, bound_by
 
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
-_MADE = (ast.Call, ast.Name, ast.Attribute)
+# What keeps nothing of the list that it is given.
+_JOINS = frozenset("cat concat concatenate stack hstack vstack tensor as_tensor len join".split())
 
 
 def repeated_reference(sketch: Sketch) -> bool:
@@ -18,7 +20,11 @@ def repeated_reference(sketch: Sketch) -> bool:
     function = sketch.function
     repeated = repeats(function)
     if repeated:
-        if sketch.features & WRITE or sketch.calls(HOLDERS):
+        if sketch.calls(HOLDERS):
+            return True
+        handed = [one for call in sketch.calls_of(_JOINS) for one in call.args]
+        named = [node for node, _ in repeated if not any(node is one for one in handed)]
+        if named and sketch.features & WRITE and writes_part(sketch):
             return True
         if any(isinstance(item, ast.Call) for _, item in repeated):
             return True

@@ -34,31 +34,32 @@ class Sketch:
         return found
 
     @cached_property
-    def bound(self) -> dict[str, list[ast.expr | None]]:
-        """What assignments bind each name to; None for a part of something, or what a loop goes over.
+    def bound(self) -> dict[str, list[tuple[ast.expr, bool]]]:
+        """What assignments and loops bind each name to, or of what the name gets a part.
 
         Not the parameters of the function, nor what a `with` or a pattern binds.
         """
-        found: dict[str, list[ast.expr | None]] = {}
+        found: dict[str, list[tuple[ast.expr, bool]]] = {}
         nodes = self.function.found
-        pairs: list[tuple[ast.expr, ast.expr | None]] = []
+        pairs: list[tuple[ast.expr, ast.expr, bool]] = []
         for assign in nodes.get(ast.Assign, ()):
-            pairs += [(target, assign.value) for target in assign.targets]
+            pairs += [(target, assign.value, False) for target in assign.targets]
         for kind in (ast.AnnAssign, ast.NamedExpr):
-            pairs += [(node.target, node.value) for node in nodes.get(kind, ()) if node.value is not None]
+            pairs += [(node.target, node.value, False) for node in nodes.get(kind, ()) if node.value is not None]
         for kind in (ast.For, ast.AsyncFor, ast.comprehension):
-            pairs += [(node.target, None) for node in nodes.get(kind, ())]
+            pairs += [(node.target, node.iter, True) for node in nodes.get(kind, ())]
         while pairs:
-            target, value = pairs.pop()
+            target, value, part = pairs.pop()
             match target:
                 case ast.Name(id=name):
-                    found.setdefault(name, []).append(value)
-                case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                    alike = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(parts)
-                    values: list[ast.expr] | list[None] = value.elts if alike else [None] * len(parts)  # type: ignore[union-attr]
-                    pairs += zip(parts, values, strict=True)
+                    found.setdefault(name, []).append((value, part))
+                case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                    if not part and isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(targets):
+                        pairs += [(one, given, False) for one, given in zip(targets, value.elts, strict=True)]
+                    else:
+                        pairs += [(one, value, True) for one in targets]
                 case ast.Starred(value=inner):
-                    pairs.append((inner, None))
+                    pairs.append((inner, value, True))
         return found
 
     def of_file(self, what: str, make: Callable[[Survey], T]) -> T:

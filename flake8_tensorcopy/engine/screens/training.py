@@ -12,16 +12,14 @@ from functools import partial
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import CALLS_WRITER, WRITE, Function, Survey, called_name, rooted
+from flake8_tensorcopy.engine.screens.writes import writes_part, written
+from flake8_tensorcopy.engine.source import WRITE, Function, Survey, rooted
 from flake8_tensorcopy.engine.texts import text_of
 
 # What a call of a value runs: such a function is called by any name.
 _CALLED = frozenset({"forward", "__call__"})
 _COPY = frozenset({"copy"})
 _STATES = frozenset({"state_dict", "parameters", "named_parameters", "buffers", "named_buffers"})
-_NUMPY_WRITES = library.NUMPY_WRITES | library.NUMPY_FUNCTION_WRITES
-_DISPLAYS = (ast.Constant, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.JoinedStr)
-_CONTAINERS = frozenset("list dict set OrderedDict defaultdict state_dict len int float str load".split())
 
 
 def module_alias(sketch: Sketch) -> bool:
@@ -156,31 +154,7 @@ def _restored(function: Function) -> bool:
 
 def _writes_held(sketch: Sketch) -> bool:
     """Whether something is written in place that may be a parameter, or the very thing that is asked for its state."""
-    if sketch.features & CALLS_WRITER:
-        return True
-    found = sketch.function.found
-    for node in found.get(ast.Call, ()):
-        name = called_name(node)
-        if (name[-1:] == "_" != name[:1] and name != "requires_grad_") or name in _NUMPY_WRITES:
-            return True
-        if any(keyword.arg in ("out", "inplace") for keyword in node.keywords):
-            return True
-    written: list[ast.expr] = [node.target for node in found.get(ast.AugAssign, ())]
-    written += [node.value for node in found.get(ast.Subscript, ()) if isinstance(node.ctx, ast.Store)]
-    if any(isinstance(node, ast.Attribute) or _may_be_part(sketch, node) for node in written):
+    if writes_part(sketch):
         return True
     held = {rooted(call.func.value) for call in sketch.calls_of(_STATES) if isinstance(call.func, ast.Attribute)}
-    return any(rooted(node) in held for node in written)
-
-
-def _may_be_part(sketch: Sketch, node: ast.expr) -> bool:
-    """Whether a name, or what an index is taken of, was got from something else: no number, list, dict or argument."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return True
-    return any(
-        value is None
-        or not (isinstance(value, _DISPLAYS) or (isinstance(value, ast.Call) and called_name(value) in _CONTAINERS))
-        for value in sketch.bound.get(node.id, ())
-    )
+    return any(rooted(node) in held for node in written(sketch))
