@@ -29,7 +29,7 @@ from flake8_tensorcopy.engine.repeated import repeats_on_self
 from flake8_tensorcopy.engine.replicas import lost_on_replicas
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import known_by_calls
-from flake8_tensorcopy.engine.screens import SCREENS
+from flake8_tensorcopy.engine.screens import SCREENS, classes
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import (
     ASYNC,
@@ -92,6 +92,7 @@ from flake8_tensorcopy.engine.source import (
     WRITE,
     Class,
     Function,
+    Survey,
     survey,
 )
 from flake8_tensorcopy.engine.trained import untrained_layers, untrained_parts
@@ -185,17 +186,18 @@ class Judge(NamedTuple):
     kinds: frozenset[str]
     needs: tuple[int, ...]  # features that the methods must have between them, as in `_TRIGGERS`
     facts: Callable[[Module, Class], Iterable[tuple[Function, Fact]]]
+    screen: Callable[[Survey, Class], bool] = lambda survey, cls: True  # False where there is surely nothing to find
 
 
 _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"MutatedItem"}), (WRITE, CALLS_WRITER), mutated_items),
-    Judge(frozenset({"HandedOut"}), (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT), returned_buffers),
+    Judge(frozenset({"HandedOut"}), (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT), returned_buffers, classes.returned_buffers),
     Judge(frozenset({"SharedDefault"}), (WRITE,), class_tensors),
-    Judge(frozenset({"ModuleAlias"}), (MODULE_ALIAS,), aliases.aliases_on_self),
+    Judge(frozenset({"ModuleAlias"}), (MODULE_ALIAS,), aliases.aliases_on_self, classes.aliases_on_self),
     Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
     Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
-    Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self),
-    Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self),
+    Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self, classes.states_on_self),
+    Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self, classes.repeats_on_self),
     Judge(frozenset({"UntrainedPart"}), (BACKWARD,), untrained_parts),
     Judge(frozenset({"UntrainedPart"}), (0,), untrained_layers),
     Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered),
@@ -249,7 +251,7 @@ def analyse(
     wanted = [(need, kind) for kind in sorted(kinds) for need in _TRIGGERS.get(kind, (0,))]
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)
-    classes = list(found.classes.values())
+    surveyed = list(found.classes.values())
     for name in cells.redefined if cells else ():  # which of them a call means is not known
         found.functions.pop(name, None)
         found.classes.pop(name, None)
@@ -273,11 +275,11 @@ def analyse(
     for judge in _JUDGES:
         if kinds.isdisjoint(judge.kinds):
             continue
-        for cls in classes:
+        for cls in surveyed:
             every = 0
             for method in cls.methods.values():
                 every |= method.features
-            if any(every & need == need for need in judge.needs):
+            if any(every & need == need for need in judge.needs) and judge.screen(found, cls):
                 for function, fact in judge.facts(module, cls):
                     if type(fact).__name__ in kinds:
                         regions.setdefault(function, []).append(fact)

@@ -244,7 +244,7 @@ def kept_results(run: Run) -> None:
         if not isinstance(fact, StaleRead) or not (fact.link == ALIAS and fact.certain and _strong(fact)):
             continue
         got = _handed_by(run, fact.source) if fact.reader_origin == "name" and not fact.activation else None
-        if got is None or got[0].cls is run.function.cls or not _hands_out(got[0]):
+        if got is None or got[0].cls is run.function.cls or not hands_out(got[0]):
             continue
         if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.reader_is_source:
             continue
@@ -313,7 +313,7 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
         for one in effects_on_self(module, cls, WRITE | INPLACE_MODULE)
         if one.effect.target.slots
         and not one.effect.training
-        and not _sets_up(one.method.name)
+        and not sets_up(one.method.name)
         and one.effect.node not in wrong
     ]
     for run, node, ref, slots in returned:
@@ -328,7 +328,7 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
 def _buffers_returned(module: Module, cls: Class) -> Iterator[tuple[Run, ast.Return, Ref, tuple[str, ...]]]:
     """What methods return of what the object holds, and the way there."""
     for method in cls.methods.values():
-        run = module.run_of(method) if method.features & HANDS_OUT and _hands_out(method) else None
+        run = module.run_of(method) if method.features & HANDS_OUT and hands_out(method) else None
         if run is None or not run.params:
             continue
         for value, state, node in run.returned:
@@ -360,12 +360,12 @@ def _returned(
     )
 
 
-def _sets_up(name: str) -> bool:
+def sets_up(name: str) -> bool:
     """Whether a method is there to set what the object holds, not to use it."""
     return name in _SETS or name.strip("_").split("_")[0] in _FIRST or name.endswith("reset_parameters")
 
 
-def _hands_out(method: Function) -> bool:
+def hands_out(method: Function) -> bool:
     """Whether callers outside the class get what a method returns, and take it for a result."""
     name = method.name
     if name in _LIVE:
@@ -420,7 +420,7 @@ def written_by_callers(module: Module) -> Iterator[tuple[Function, Fact]]:
                 continue
             method, node = got
             done, cls = module.run_of(method), method.cls
-            if done is None or cls is None or run.function.cls is cls or not _hands_out(method):
+            if done is None or cls is None or run.function.cls is cls or not hands_out(method):
                 continue
             if any(link.kind not in SHARES for link in write.ref.chain):
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.nodes import walk
@@ -50,7 +50,7 @@ def dead_rebinding(sketch: Sketch) -> bool:
         for target in node.targets:
             for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,):
                 if isinstance(part, ast.Name) and (names is None or part.id in names):
-                    used = {part.id} if names is None else function.loops
+                    used = {part.id} | (function.loops if part.id in function.loops else set())
                     if _computed_from(sketch, node.value, used) and not _read_behind(function.node, node, part.id):
                         return True
     return False
@@ -59,8 +59,15 @@ def dead_rebinding(sketch: Sketch) -> bool:
 def _computed_from(sketch: Sketch, value: ast.expr, names: set[str]) -> bool:
     """Whether an expression computes a tensor from what one of the names stands for, and no text, container or bare
     part of it."""
-    if isinstance(value, (ast.Name, ast.Attribute, ast.Constant, ast.JoinedStr, ast.List, ast.Dict, ast.Set)):
-        return False
+    match value:
+        case ast.BoolOp(values=parts):
+            return any(_computed_from(sketch, part, names) for part in parts)
+        case ast.IfExp(body=one, orelse=other):
+            return _computed_from(sketch, one, names) or _computed_from(sketch, other, names)
+        case ast.Name() | ast.Attribute() | ast.Constant() | ast.JoinedStr() | ast.List() | ast.Dict() | ast.Set():
+            return False
+        case ast.Subscript(slice=ast.Slice() | ast.Constant()):
+            return False  # the same storage
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         name, base = value.func.attr, value.func.value
         if isinstance(base, ast.Name) and base.id in names and name not in sketch.of_file("methods", _methods):
@@ -76,30 +83,47 @@ def _methods(survey: Survey) -> frozenset[str]:
 
 def _read_behind(root: ast.AST, statement: ast.stmt, name: str) -> bool:
     """Whether a statement that is reached from another one, whatever is tested in between, reads a name."""
-    blocks = _blocks_around(root, statement)
-    for block, place in reversed(blocks):
-        for later in block[place + 1 :]:
-            match later:
-                case ast.Expr() | ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert():
-                    read: list[ast.AST] = [later]
-                case ast.Return():
-                    return _reads([later], name)
-                case ast.If(test=test) | ast.While(test=test):
-                    return _reads([test], name)
-                case ast.For(iter=over):
-                    read = [over, *(one for one in later.body if isinstance(one, (ast.Expr, ast.Assign)))]
-                case ast.With(items=items):
-                    return _reads(items, name)
-                case ast.Pass():
-                    continue
-                case _:
-                    return False
-            if _reads(read, name):
-                return True
+    for block, place in reversed(_blocks_around(root, statement)):
+        found = _reads_first(block[place + 1 :], name)
+        if found is not None:
+            return found
     return False
 
 
-def _reads(nodes: list[ast.AST] | list[ast.expr] | list[ast.withitem], name: str) -> bool:
+def _reads_first(block: list[ast.stmt], name: str) -> bool | None:
+    """Whether statements, one after the other, surely read a name; False where they may not come to their end, None
+    where they do without."""
+    for one in block:
+        found: bool | None = None
+        match one:
+            case ast.Expr() | ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert() | ast.Delete():
+                found = _reads([one], name) or None
+            case ast.Return():
+                found = _reads([one], name)
+            case ast.If(test=test, orelse=rest):
+                on = not rest or _falls_through(one.body) or _falls_through(rest)
+                found = _reads([test], name) or (None if on else False)
+            case ast.While(test=test):
+                found = _reads([test], name) or (False if isinstance(test, ast.Constant) else None)
+            case ast.For(iter=over):
+                found = _reads([over], name) or _reads_first(one.body, name) or None
+            case ast.With(items=items):
+                found = _reads(items, name) or _reads_first(one.body, name)
+            case ast.Pass() | ast.FunctionDef() | ast.Import() | ast.ImportFrom():
+                pass
+            case _:
+                found = False
+        if found is not None:
+            return found
+    return None
+
+
+def _falls_through(block: list[ast.stmt]) -> bool:
+    """Whether a block comes to its end, to go by its last statement."""
+    return bool(block) and isinstance(block[-1], (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass))
+
+
+def _reads(nodes: Sequence[ast.AST], name: str) -> bool:
     """Whether a name is read there, and not by something that may never run or has a name of its own for it."""
     inside = [part for node in nodes for part in walk(node)]
     if any(isinstance(part, (ast.Lambda, ast.comprehension, ast.IfExp, ast.BoolOp)) for part in inside):

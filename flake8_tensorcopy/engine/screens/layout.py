@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.strides import STRIDED, TAKES_ARRAYS
 
 _VIEWS = frozenset({"view", "reshape"})
 _EXPANDS = frozenset({"expand", "expand_as", "broadcast_to"})
+_RUN_BY_ANY_NAME = frozenset({"forward", "__call__"})
 _SIZED = MAKERS | (RESHAPES - _EXPANDS)
 _TURNED = frozenset({"T", "mT", "H", "mH"})
 # What these give lies in the order of its axes.
@@ -57,7 +58,7 @@ def turned_view(sketch: Sketch) -> bool:
     if not views:
         return False
     turning = sketch.of_file("turning", _turning)
-    anything = "forward" in turning or "__call__" in turning
+    anything = not turning.isdisjoint(_RUN_BY_ANY_NAME)
 
     def turns(node: ast.AST) -> bool:
         if isinstance(node, ast.Call) and turning:
@@ -85,7 +86,9 @@ def _turning(survey: Survey) -> frozenset[str]:
             if one.name not in found
             and not (TURNS.isdisjoint(one.calls) and found.isdisjoint(one.calls) and not one.features & TURNED)
             and any(
-                _turns(part) or (isinstance(part, ast.Call) and called_name(part) in found) or isinstance(part, ast.Name)
+                _turns(part)
+                or (isinstance(part, ast.Call) and called_name(part) in found)
+                or (isinstance(part, ast.Name) and one.name not in _RUN_BY_ANY_NAME)
                 for node in one.found[ast.Return]
                 if node.value is not None
                 for part in walk(node.value)

@@ -8,7 +8,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import CALLS_WRITER, called_name
 
-_NUMPY = library.NUMPY_WRITES | library.NUMPY_FUNCTION_WRITES
+NUMPY_WRITES = library.NUMPY_WRITES | library.NUMPY_FUNCTION_WRITES
 _DISPLAYS = (ast.Constant, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.JoinedStr)
 _CONTAINERS = frozenset("list dict set OrderedDict defaultdict state_dict len int float str load".split())
 
@@ -20,7 +20,7 @@ def writes_part(sketch: Sketch) -> bool:
         return True
     for node in sketch.function.found.get(ast.Call, ()):
         name = called_name(node)
-        if (name[-1:] == "_" != name[:1] and name != "requires_grad_") or name in _NUMPY:
+        if (name[-1:] == "_" != name[:1] and name != "requires_grad_") or name in NUMPY_WRITES:
             return True
         if any(keyword.arg in ("out", "inplace") for keyword in node.keywords):
             return True
