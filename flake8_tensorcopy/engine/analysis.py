@@ -191,16 +191,26 @@ class Judge(NamedTuple):
 
 _JUDGES: tuple[Judge, ...] = (
     Judge(frozenset({"MutatedItem"}), (WRITE, CALLS_WRITER), mutated_items),
-    Judge(frozenset({"HandedOut"}), (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT), returned_buffers, classes.returned_buffers),
+    Judge(
+        frozenset({"HandedOut"}),
+        (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT),
+        returned_buffers,
+        classes.returned_buffers,
+    ),
     Judge(frozenset({"SharedDefault"}), (WRITE,), class_tensors),
     Judge(frozenset({"ModuleAlias"}), (MODULE_ALIAS,), aliases.aliases_on_self, classes.aliases_on_self),
     Judge(frozenset({"Exhausted"}), (KEPT_ITEMS,), generators.kept_on_self),
     Judge(frozenset({"StaleSnapshot"}), (KEPT_ITEMS | PARAMETERS,), snapshots.parameters_on_self),
-    Judge(frozenset({"SharedOptimizerState"}), (STATE_DICT | LOADS_STATE,), snapshots.states_on_self, classes.states_on_self),
+    Judge(
+        frozenset({"SharedOptimizerState"}),
+        (STATE_DICT | LOADS_STATE,),
+        snapshots.states_on_self,
+        classes.states_on_self,
+    ),
     Judge(frozenset({"RepeatedReference"}), (REPEAT | WRITE,), repeats_on_self, classes.repeats_on_self),
     Judge(frozenset({"UntrainedPart"}), (BACKWARD,), untrained_parts),
     Judge(frozenset({"UntrainedPart"}), (0,), untrained_layers),
-    Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered),
+    Judge(frozenset({"UnregisteredItems"}), (ATTR_STORE,), unregistered, classes.unregistered),
     Judge(frozenset({"ReplicaState"}), (ATTR_STORE, WRITE), lost_on_replicas),
 )
 

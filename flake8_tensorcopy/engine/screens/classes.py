@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Iterator
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.handed_out import hands_out, sets_up
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.screens.reach import attributes_returned, attributes_written
 from flake8_tensorcopy.engine.screens.repeats import repeats
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.screens.training import trains
-from flake8_tensorcopy.engine.screens.writes import NUMPY_WRITES, writes_part, written
+from flake8_tensorcopy.engine.screens.writes import writes_part
 from flake8_tensorcopy.engine.source import (
     HANDS_OUT,
-    INPLACE_MODULE,
     LOADS_STATE,
     MODULE_ALIAS,
     STATE_DICT,
@@ -30,56 +31,11 @@ def returned_buffers(survey: Survey, cls: Class) -> bool:
     returned: set[str] = set()
     for method in cls.methods.values():
         if method.features & HANDS_OUT and hands_out(method):
-            returned |= _returned(survey, method)
+            returned |= attributes_returned(survey, method)
     if not returned:
         return False
     writers = (one for one in _methods(survey, cls) if not sets_up(one.name))
-    return any(not returned.isdisjoint(_written(survey, one)) for one in writers)
-
-
-def _returned(survey: Survey, function: Function) -> set[str]:
-    """The attributes through which a function may reach what it returns."""
-    sketch = Sketch(survey, function, function.features)
-    names: set[str] = set()
-    values = [node.value for node in function.found.get(ast.Return, ()) if node.value is not None]
-    attributes = _reached(sketch, values, names)
-    for node in function.found.get(ast.Assign, ()):
-        stored = [target.attr for target in node.targets if isinstance(target, ast.Attribute)]
-        if stored and any(isinstance(part, ast.Name) and part.id in names for part in (*node.targets, *walk(node.value))):
-            attributes.update(stored)
-    return attributes
-
-
-def _reached(sketch: Sketch, values: list[ast.expr], names: set[str]) -> set[str]:
-    """The attributes in expressions and in what the names there are bound to; what is called only as a function of the
-    file reaches them.  The names are added to those given."""
-    attributes: set[str] = set()
-    methods = sketch.of_file("by name", _by_name)
-    pending = list(values)
-    while pending:
-        node = pending.pop()
-        called = {
-            id(part.func): part.func.attr
-            for part in walk(node)
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
-        }
-        for part in walk(node):
-            if isinstance(part, ast.Attribute):
-                if id(part) not in called:
-                    attributes.add(part.attr)
-                for one in methods.get(part.attr, ()) if id(part) in called else ():
-                    attributes |= _attributes(one)
-            elif isinstance(part, ast.Name) and part.id not in names:
-                names.add(part.id)
-                pending += [value for value, _ in sketch.bound.get(part.id, ())]
-    return attributes
-
-
-def _by_name(survey: Survey) -> dict[str, list[Function]]:
-    found: dict[str, list[Function]] = {}
-    for one in survey.all:
-        found.setdefault(one.name, []).append(one)
-    return found
+    return any(not returned.isdisjoint(attributes_written(survey, one)) for one in writers)
 
 
 def repeats_on_self(survey: Survey, cls: Class) -> bool:
@@ -89,7 +45,7 @@ def repeats_on_self(survey: Survey, cls: Class) -> bool:
     for method in methods:
         if repeats(method):
             stored |= {node.attr for node in method.found.get(ast.Attribute, ()) if isinstance(node.ctx, ast.Store)}
-    return bool(stored) and any(not stored.isdisjoint(_written(survey, one)) for one in methods)
+    return bool(stored) and any(not stored.isdisjoint(attributes_written(survey, one)) for one in methods)
 
 
 def aliases_on_self(survey: Survey, cls: Class) -> bool:
@@ -147,6 +103,76 @@ def _names_twice(survey: Survey, method: Function) -> bool:
     return any(len({name for name, _ in names}) > 1 and any(apart for _, apart in names) for names in held.values())
 
 
+def unregistered(survey: Survey, cls: Class) -> bool:
+    """A list, tuple or dict of the object is given what a class, or a function of the file, makes."""
+    held: dict[str, bool] = dict.fromkeys(cls.holders, True)
+    makers = survey.functions.keys() | survey.classes.keys()
+    for method in _methods(survey, cls):
+        sketch = Sketch(survey, method, method.features)
+        for value in _put(method, held):
+            if _may_make(sketch, value, makers):
+                return True
+    return False
+
+
+def _put(method: Function, attributes: Collection[str], name: str = "") -> Iterator[ast.expr]:
+    """What a method binds attributes to, or puts into what they, or what a name, holds."""
+    found = method.found
+
+    def within(node: ast.expr) -> bool:
+        return any(
+            (isinstance(part, ast.Attribute) and part.attr in attributes)
+            or (isinstance(part, ast.Name) and part.id == name)
+            for part in walk(node)
+        )
+
+    for node in (*found.get(ast.Assign, ()), *found.get(ast.AnnAssign, ()), *found.get(ast.AugAssign, ())):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if node.value is not None and not isinstance(target, ast.Name | ast.Tuple) and within(target):
+                yield node.value
+            elif isinstance(node, ast.AugAssign) and within(target):
+                yield node.value
+            elif isinstance(target, ast.Tuple) and attributes and within(target) and node.value is not None:
+                yield node.value
+    for node in found.get(ast.Call, ()):
+        if isinstance(node.func, ast.Attribute) and within(node.func.value):
+            yield from node.args
+            yield from (one.value for one in node.keywords)
+
+
+def _may_make(sketch: Sketch, value: ast.expr, makers: Collection[str]) -> bool:
+    """Whether an expression, an item of it, or what its names hold, may be a layer or Parameter that is made here."""
+    names: set[str] = set()
+    pending: list[ast.expr | None] = [value]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.Call():
+                name = called_name(node)
+                if name[:1].isupper() or name in makers or name in _COPIES or not name:
+                    return True
+                pending += [*node.args, *(item.value for item in node.keywords)]
+                if isinstance(node.func, ast.Attribute):
+                    pending.append(node.func.value)
+            case ast.Name(id=name):
+                if name not in names:
+                    names.add(name)
+                    pending += [one for one, _ in sketch.bound.get(name, ())]
+                    pending += _put(sketch.function, (), name)
+            case ast.BinOp(left=one, right=other) | ast.IfExp(body=one, orelse=other):
+                pending += [one, other]
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items) | ast.BoolOp(values=items):
+                pending += items
+            case ast.ListComp(elt=one) | ast.SetComp(elt=one) | ast.GeneratorExp(elt=one) | ast.DictComp(value=one):
+                pending += [one, *(item.iter for item in node.generators)]
+            case ast.Starred(value=one) | ast.Subscript(value=one) | ast.NamedExpr(value=one) | ast.Await(value=one):
+                pending.append(one)
+    return False
+
+
+_COPIES = frozenset({"copy", "deepcopy"})
+
+
 def states_on_self(survey: Survey, cls: Class) -> bool:
     """A method loads a state that it, or what it calls, has asked for; and a method makes steps."""
     if not any("step" in method.calls for method in cls.methods.values()):
@@ -173,46 +199,3 @@ def _methods(survey: Survey, cls: Class) -> list[Function]:
                 if isinstance(base, ast.Name) and base.id in survey.classes
             ]
     return found
-
-
-def _attributes(function: Function) -> set[str]:
-    return {node.attr for node in function.found.get(ast.Attribute, ())}
-
-
-def _written(survey: Survey, function: Function) -> set[str]:
-    """The attributes through which a function may reach what it, or what it calls, writes."""
-    if not function.features & (WRITE | INPLACE_MODULE):
-        return set()
-    known: dict[Function, set[str]] = survey.told.setdefault("written", {})
-    if function not in known:
-        known[function] = _attributes_written(Sketch(survey, function, function.features))
-    return known[function]
-
-
-def _attributes_written(sketch: Sketch) -> set[str]:
-    targets = list(written(sketch))
-    found = sketch.function.found
-    writers = sketch.of_file("writers", _writers)
-    init = sketch.function.cls.methods.get("__init__") if sketch.function.cls is not None else None
-    in_place = bool((sketch.features | (init.features if init is not None else 0)) & INPLACE_MODULE)
-    for node in found.get(ast.Attribute, ()):
-        if node.attr == "data" and isinstance(node.ctx, ast.Store):
-            targets.append(node.value)
-    for node in found.get(ast.Call, ()):
-        name = called_name(node)
-        method = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if (name[-1:] == "_" != name[:1]) or name in NUMPY_WRITES:
-            targets += [*node.args[:1], *([method] if method is not None else [])]
-        elif name in writers or in_place:
-            targets += [*node.args, *(item.value for item in node.keywords), *([method] if method is not None else [])]
-        else:
-            flagged = any(item.arg in ("out", "inplace") for item in node.keywords)
-            if flagged or any(isinstance(item, ast.Constant) and item.value is True for item in node.args):
-                targets += [*node.args, *(item.value for item in node.keywords)]
-    return _reached(sketch, targets, set())
-
-
-def _writers(survey: Survey) -> frozenset[str]:
-    """The functions of the file that may write, by the names by which they are called."""
-    found = {one.name for one in survey.all if one.features & WRITE}
-    return frozenset(found | {one.cls.name for one in survey.all if one.cls is not None and one.name == "__init__" and one.features & WRITE})

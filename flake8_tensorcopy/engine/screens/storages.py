@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import KEEPS_PART, Survey
 

@@ -56,6 +56,7 @@ def _may_be_part(sketch: Sketch, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name):
         return True
     return any(
-        part or not (isinstance(value, _DISPLAYS) or (isinstance(value, ast.Call) and called_name(value) in _CONTAINERS))
+        part
+        or not (isinstance(value, _DISPLAYS) or (isinstance(value, ast.Call) and called_name(value) in _CONTAINERS))
         for value, part in sketch.bound.get(node.id, ())
     )
