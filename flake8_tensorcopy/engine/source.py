@@ -222,9 +222,12 @@ def survey(tree: ast.Module) -> Survey:
         owner, _, nodes, depth = pending.pop()
         _scan(owner, nodes, depth, result)
     copies = {name for name, whole in names.imported.items() if whole == "copy.copy"}
+    writes = {name for name, whole in names.imported.items() if whole[-1:] == "_" and whole.startswith("torch.")}
     for one in result.all:
         if not copies.isdisjoint(one.calls):
             one.features |= MODULE_ALIAS
+        if not writes.isdisjoint(one.calls):
+            one.features |= WRITE
     _spread_features(result.all)
     return result
 
@@ -263,6 +266,10 @@ def _spread_features(functions: list[Function]) -> None:
     for function in functions:
         if "Parameter" in function.calls and not expanding.isdisjoint(function.calls):
             function.features |= EXPAND
+    turning = {function.name for function in functions if not TURNS.isdisjoint(function.calls)}
+    for function in functions:
+        if "view" in function.calls and not turning.isdisjoint(function.calls):
+            function.features |= TURNED
     for _ in range(4):
         given: dict[str, int] = {}
         for function in functions:
