@@ -1,4 +1,4 @@
-"""The screens of layout, bindings, training, repeats and storages: they hold back what gives nothing, and nothing else."""
+"""Screens of layout, bindings, training, repeats, storages and classes: what they hold back gives nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from flake8_tensorcopy.engine import analyse, analysis, flow
 from flake8_tensorcopy.engine.facts import DeadRebinding, Fact
+from flake8_tensorcopy.engine.screens import SCREENS
 from tests.conftest import ROOT
 
 KINDS = (
@@ -27,7 +28,7 @@ HELD_BACK = {
     "read behind": ("DeadRebinding", "def f(xs, net):\n    for x in xs:\n        x = x.cuda()\n        net(x)"),
     "read in each pass": (
         "DeadRebinding",
-        "def f(xs, net, log):\n    for x in xs:\n        x = x * 2\n        if log:\n            print(1)\n        net(x)",
+        "def f(xs, net, v):\n    for x in xs:\n        x = x * 2\n        if v:\n            print()\n        net(x)",
     ),
     "text": ("DeadRebinding", "def f(d):\n    for k in d:\n        k = k.replace('a', 'b')"),
     "no tensor's method": ("DroppedResult", "def f(x):\n    x.max_depth(3)\n    x.append(1)"),
@@ -39,7 +40,7 @@ HELD_BACK = {
     "nothing trained": ("ModuleAlias", "def f(net):\n    target = net\n    return target"),
     "a scheduler steps": (
         "ModuleAlias",
-        "def f(net, scheduler):\n    target = net\n    scheduler.step()\n    return target",
+        "def f(net, plan):\n    target = net\n    plan.step()\n    return target",
     ),
     "flipped for nobody": ("NegativeStrides", "def f(x):\n    return x[::-1]"),
     "strides for nobody": ("ByteStrides", "def f(x):\n    return x[::-1]"),
@@ -60,11 +61,12 @@ LET_PASS = {
     "never read": ("DeadRebinding", "def f(xs):\n    for x in xs:\n        x = x * 2"),
     "read by one arm": (
         "DeadRebinding",
-        "def f(xs, c):\n    for x in xs:\n        x = x * 2\n        if c:\n            return x\n        else:\n            return 0",
+        "def f(xs, c):\n    for x in xs:\n        x = x * 2\n        if c:\n            return x\n"
+        "        else:\n            return 0",
     ),
     "left before": (
         "DeadRebinding",
-        "def f(xs, net):\n    for x in xs:\n        if net:\n            x = x * 2\n            continue\n        net(x)",
+        "def f(xs, n):\n    for x in xs:\n        if n:\n            x = x * 2\n            continue\n        n(x)",
     ),
     "dropped": ("DroppedResult", "def f(x):\n    x.clamp(0, 1)"),
     "function dropped": ("DroppedResult", "def f(x):\n    torch.clamp(x, 0, 1)"),
@@ -132,7 +134,8 @@ CLASSES = {
     ),
     "a list of layers": (
         "UnregisteredItems",
-        "    def __init__(self, n):\n        layers = []\n        layers.append(nn.Linear(2, 2))\n        self.all = layers",
+        "    def __init__(self, n):\n        layers = []\n        layers.append(nn.Linear(2, 2))\n"
+        "        self.all = layers",
         True,
     ),
 }
@@ -168,7 +171,7 @@ def test_what_may_give_something_is_run(ran: Counter[str], kind: str, text: str)
 def test_a_class_that_shows_nothing_is_not_run(
     ran: Counter[str], monkeypatch: pytest.MonkeyPatch, kind: str, text: str, runs: bool
 ) -> None:
-    monkeypatch.setitem(analysis.SCREENS, kind, lambda sketch: False)  # only the judge of the class runs anything
+    monkeypatch.setitem(SCREENS, kind, lambda sketch: False)  # only the judge of the class runs anything
     analyse(ast.parse(f"{HEAD}class A(nn.Module):\n{text}"), frozenset({kind}))
     assert bool(ran) == runs
 
@@ -199,7 +202,7 @@ def facts_of(kind: str) -> Counter[tuple[int, int, int]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_fact_of_a_program_is_lost(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     with_screens = facts_of(kind)
-    monkeypatch.delitem(analysis.SCREENS, kind, raising=False)
+    monkeypatch.delitem(SCREENS, kind, raising=False)
     monkeypatch.setattr(
         analysis, "_JUDGES", tuple(judge._replace(screen=lambda survey, cls: True) for judge in analysis._JUDGES)
     )

@@ -83,9 +83,9 @@ def _may_be_tensor(module: Module, node: ast.expr) -> bool:
         case ast.Attribute(value=inner):
             return module.names.qualify(node) is None and _may_be_tensor(module, inner)
         case ast.Call(func=func):
-            name = module.names.qualify(func)
-            if name is not None:
-                return name.startswith(_MAKE_TENSORS)
+            whole = module.names.qualify(func)
+            if whole is not None:
+                return whole.startswith(_MAKE_TENSORS)
             given = [*node.args, *(one.value for one in node.keywords)]
             if isinstance(func, ast.Attribute):
                 given.append(func.value)

@@ -156,7 +156,7 @@ def _blocks_around(root: ast.AST, statement: ast.stmt) -> list[tuple[list[ast.st
 
 
 def leaf_rebound(sketch: Sketch) -> bool:
-    """What is computed is put where a Parameter or a leaf was, or takes the name of something whose gradient is read."""
+    """What is computed is put where a Parameter or a leaf was, or takes a name where gradients are read."""
     function = sketch.function
     gradient = bool(sketch.features & GRAD) and any(
         node.attr == "grad" for node in function.found.get(ast.Attribute, ())

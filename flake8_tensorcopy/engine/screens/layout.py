@@ -107,7 +107,7 @@ def _base(call: ast.Call) -> ast.expr:
 
 
 def clashing_expand(sketch: Sketch) -> bool:
-    """An expansion of what was reduced, or made with sizes that are written out, or has more axes than are asked for."""
+    """What is expanded was reduced, made with sizes that are written out, or has more axes than are asked for."""
     calls = [call for call in sketch.calls_of(_EXPANDS) if _reaches_in(sketch, call)]
     if not calls:
         return False

@@ -15,8 +15,8 @@ _JOINS = frozenset("cat concat concatenate stack hstack vstack tensor as_tensor 
 
 
 def repeated_reference(sketch: Sketch) -> bool:
-    """Something is repeated that is made there, or goes straight into a module or attribute, or is written slot by slot;
-    or a function is called that does so with what it is given."""
+    """Something is repeated that is made there, goes straight into a module or attribute, or is written slot by
+    slot; or a function is called that does so with what it is given."""
     function = sketch.function
     repeated = repeats(function)
     if repeated:

@@ -46,8 +46,8 @@ class Sketch:
             pairs += [(target, assign.value, False) for target in assign.targets]
         for kind in (ast.AnnAssign, ast.NamedExpr):
             pairs += [(node.target, node.value, False) for node in nodes.get(kind, ()) if node.value is not None]
-        for kind in (ast.For, ast.AsyncFor, ast.comprehension):
-            pairs += [(node.target, node.iter, True) for node in nodes.get(kind, ())]
+        for loop in (ast.For, ast.AsyncFor, ast.comprehension):
+            pairs += [(node.target, node.iter, True) for node in nodes.get(loop, ())]
         while pairs:
             target, value, part = pairs.pop()
             match target:
