@@ -102,7 +102,7 @@ NOT_ENOUGH = {
 }
 ENOUGH = {
     "alias and write": ("StaleRead", "def f(x):\n    old = x\n    x.add_(1)\n    return old"),
-    "snapshot": ("StaleSnapshot", "def f(m, o):\n    best = m.state_dict()\n    o.step()\n    return best"),
+    "snapshot": ("StaleSnapshot", "def f(m, opt):\n    best = m.state_dict()\n    opt.step()\n    return best"),
     "result dropped": ("DroppedResult", "def f(x):\n    x.clamp(0)\n    return x"),
     "expand and write": ("OverlappingWrite", "def f(x):\n    x = x.expand(3, 4)\n    x += 1\n    return x"),
     "clone and detach": ("CloneDetach", "def f(x):\n    return x.clone().detach()"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.notebook import Cells
-from flake8_tensorcopy.engine.screens import SCREENS
+from flake8_tensorcopy.engine.screens import SCREENS, classes
 from flake8_tensorcopy.engine.screens.effects import Sketches
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import (
@@ -171,6 +171,10 @@ def _holds_items(survey: Survey, cls: Class) -> bool:
     return any(not maker or maker in survey.functions or maker in methods for maker in cls.holders.values())
 
 
+def _registers(survey: Survey, cls: Class) -> bool:
+    return _holds_items(survey, cls) and classes.unregistered(survey, cls)
+
+
 class Judge(NamedTuple):
     """What is found by looking at all the methods of a class together, after the functions have been run."""
 
@@ -182,16 +186,16 @@ class Judge(NamedTuple):
 
 JUDGES: tuple[Judge, ...] = (
     Judge("items", "MutatedItem", (WRITE, CALLS_WRITER)),
-    Judge("buffers", "HandedOut", (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT)),
+    Judge("buffers", "HandedOut", (WRITE | HANDS_OUT, CALLS_WRITER | HANDS_OUT), classes.returned_buffers),
     Judge("class tensors", "SharedDefault", (WRITE,)),
-    Judge("aliases", "ModuleAlias", (MODULE_ALIAS,)),
+    Judge("aliases", "ModuleAlias", (MODULE_ALIAS,), classes.aliases_on_self),
     Judge("generators", "Exhausted", (KEPT_ITEMS,)),
     Judge("parameters", "StaleSnapshot", (KEPT_ITEMS | PARAMETERS,)),
-    Judge("states", "SharedOptimizerState", (STATE_DICT | LOADS_STATE,)),
-    Judge("repeats", "RepeatedReference", (REPEAT | WRITE,)),
+    Judge("states", "SharedOptimizerState", (STATE_DICT | LOADS_STATE,), classes.states_on_self),
+    Judge("repeats", "RepeatedReference", (REPEAT | WRITE,), classes.repeats_on_self),
     Judge("parts", "UntrainedPart", (BACKWARD,)),
     Judge("layers", "UntrainedPart", (0,), _makes_optimizers),
-    Judge("containers", "UnregisteredItems", (ATTR_STORE,), _holds_items),
+    Judge("containers", "UnregisteredItems", (ATTR_STORE,), _registers),
     Judge("replicas", "ReplicaState", (ATTR_STORE, WRITE)),
 )
 
@@ -225,7 +229,8 @@ def analyse(
     result = Analysis([], sorted(found.units))
     inherited = _inherited(found.classes)
     sketches = Sketches(found, inherited)
-    classes = list(found.classes.values())
+    surveyed = list(found.classes.values())
+    found.train_calls = train_calls
     for name in cells.redefined if cells else ():  # which of them a call means is not known
         found.functions.pop(name, None)
         found.classes.pop(name, None)
@@ -240,7 +245,7 @@ def analyse(
             continue
         chosen.append(function)
     judged = [
-        (judge.name, cls) for judge in JUDGES if judge.kind in kinds for cls in classes if _may(judge, found, cls)
+        (judge.name, cls) for judge in JUDGES if judge.kind in kinds for cls in surveyed if _may(judge, found, cls)
     ]
     if chosen or judged:
         from flake8_tensorcopy.engine.judging import regions

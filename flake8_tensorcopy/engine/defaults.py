@@ -66,6 +66,39 @@ def _is_tensor(run: Run, node: ast.expr) -> bool:
     return obj is not None and obj.kind == "tensor" and not obj.param
 
 
+def _may_be_tensor(module: Module, node: ast.expr) -> bool:
+    """Whether an expression outside all functions may make (or name) a tensor: what needs no run to say that it does
+    not."""
+    match node:
+        case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner) | ast.NamedExpr(value=inner):
+            return _may_be_tensor(module, inner)
+        case ast.BinOp(left=left, right=right):
+            return _may_be_tensor(module, left) or _may_be_tensor(module, right)
+        case ast.IfExp(body=body, orelse=other):
+            return _may_be_tensor(module, body) or _may_be_tensor(module, other)
+        case ast.BoolOp(values=values) | ast.Compare(comparators=values):
+            return any(_may_be_tensor(module, one) for one in (*values, getattr(node, "left", None) or values[0]))
+        case ast.Name(id=name):
+            return name in module.survey.body.stores
+        case ast.Attribute(value=inner):
+            return module.names.qualify(node) is None and _may_be_tensor(module, inner)
+        case ast.Call(func=func):
+            whole = module.names.qualify(func)
+            if whole is not None:
+                return whole.startswith(_MAKE_TENSORS)
+            given = [*node.args, *(one.value for one in node.keywords)]
+            if isinstance(func, ast.Attribute):
+                given.append(func.value)
+            if isinstance(func, ast.Name) and func.id in module.survey.functions:
+                return True
+            return any(_may_be_tensor(module, one) for one in given)
+    return False
+
+
+# Packages whose functions may give tensors, as far as the engine knows.
+_MAKE_TENSORS = ("torch.", "einops.", "copy.")
+
+
 def meant_to_be_shared(name: str) -> bool:
     """Whether a name says that what it names is one for all."""
     return not MEANT.isdisjoint(name.lower().split("_"))
@@ -84,6 +117,8 @@ def class_tensors(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]
     that a method keeps on the object."""
     made: dict[str, list[_Made]] = {}
     for name, value in dict(_made_in_body(module, cls)).items():
+        if not _may_be_tensor(module, value):
+            continue
         if f".{name}" not in module.table(cls) and not _set_up(module, cls, name):
             made[name] = [_Made(value)]
     for name, kept in _kept_defaults(module, cls):
@@ -118,7 +153,8 @@ def _kept_defaults(module: Module, cls: Class) -> Iterator[tuple[str, _Made]]:
     """Attributes that a method sets to a default of its own: all objects, and all such calls, have that one tensor."""
     for method in cls.methods.values():
         node = method.node
-        defaults = {} if isinstance(node, ast.Module) or method.static else dict(_defaults_of(node))
+        given = () if isinstance(node, ast.Module) or method.static else _defaults_of(node)
+        defaults = {name: default for name, default in given if _may_be_tensor(module, default)}
         run = module.run_of(method) if defaults else None
         state = last_state(run) if run is not None else None
         if run is None or state is None or not run.params:

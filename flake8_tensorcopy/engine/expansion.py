@@ -10,6 +10,7 @@ from typing import NamedTuple
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import MaterialisedExpand, RedundantRepeat
+from flake8_tensorcopy.engine.library import BROADCASTING, BROADCASTING_FUNCTIONS
 from flake8_tensorcopy.engine.operations import on_graph
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.redundant import call_text
@@ -18,12 +19,6 @@ from flake8_tensorcopy.engine.shapes import ones_of, sizes_of
 from flake8_tensorcopy.engine.source import receiver_of
 from flake8_tensorcopy.engine.values import Ref, Value
 
-_FUNCTIONS = frozenset(
-    "add sub subtract mul multiply div divide true_divide where maximum minimum pow lerp eq ne lt le gt ge "
-    "logical_and logical_or logical_xor atan2 fmod remainder masked_fill addcmul addcdiv".split()
-)
-# Of these a tensor is the receiver, too.
-ELEMENTWISE = _FUNCTIONS | {"type_as"}
 MAX_READS = 20
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -204,6 +199,6 @@ def _elementwise(run: Run, parent: ast.AST | None, node: ast.expr) -> bool:
         case ast.Call(func=ast.Attribute(attr=attr)) if parent.func is not node:
             name = is_imported(run, parent.func)
             if name is not None:
-                return name.startswith("torch.") and name[6:] in _FUNCTIONS and len(parent.args) > 1
-            return attr.removesuffix("_") in ELEMENTWISE and node in parent.args
+                return name.startswith("torch.") and name[6:] in BROADCASTING_FUNCTIONS and len(parent.args) > 1
+            return attr.removesuffix("_") in BROADCASTING and node in parent.args
     return False

@@ -12,6 +12,8 @@ _PASSES = frozenset(
     "view reshape flatten t transpose permute squeeze unsqueeze expand expand_as narrow select chunk unflatten numpy "
     "cpu cuda to float double half long int type pop get".split()
 )
+# Methods that exchange axes.
+TURNS = frozenset("t transpose swapaxes swapdims permute movedim moveaxis adjoint".split())
 _COLLECTIONS = frozenset({"list", "tuple", "dict", "OrderedDict", "defaultdict"})
 _DISPLAYS = frozenset({ast.List, ast.ListComp, ast.Tuple, ast.Dict, ast.DictComp})
 JOINS = frozenset("cat concat concatenate hstack vstack dstack column_stack row_stack".split())
@@ -135,13 +137,13 @@ def bound_by(generators: list[ast.comprehension], item: ast.expr) -> bool:
 
 def names_again(target: ast.expr, values: list[ast.expr]) -> bool:
     """Whether an operand is (a view of) what the target names, to go by their first names."""
-    name = _rooted(target)
+    name = rooted(target)
     if isinstance(target, ast.Subscript):
         values = [*values, target.slice]
-    return bool(name) and any(f"{_rooted(value)}.".startswith(f"{name}.") for value in values)
+    return bool(name) and any(f"{rooted(value)}.".startswith(f"{name}.") for value in values)
 
 
-def _rooted(node: ast.expr) -> str:
+def rooted(node: ast.expr) -> str:
     """The name or dotted attribute that indices and calls are applied to: `self.x` of `self.x[1:].t()`."""
     parts: list[str] = []
     while not isinstance(node, ast.Name):

@@ -9,6 +9,7 @@ from flake8_tensorcopy.engine.classes import effects_on_self, holds_tensors, way
 from flake8_tensorcopy.engine.copies import handed_copy, returned_copy
 from flake8_tensorcopy.engine.facts import Copy, Fact, HandedOut, StaleRead, changed
 from flake8_tensorcopy.engine.graph import root_of
+from flake8_tensorcopy.engine.methods import SETS, hands_out, sets_up
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import mutated_items
 from flake8_tensorcopy.engine.parts import all_passes, mixed, must_overlap
@@ -70,7 +71,7 @@ def live_in_containers(run: Run) -> None:
 def _kept_by_the_object(run: Run, one: Handed) -> None:
     """`self.buf += x; self.history.append(self.buf)`: each call of the method rewrites what the last one stored."""
     me = run.params[0] if run.params else None
-    if one.into is None or me is None or run.function.name in _SETS or not isinstance(one.node, ast.Call):
+    if one.into is None or me is None or run.function.name in SETS or not isinstance(one.node, ast.Call):
         return
     if not way_from(me, one.ref.obj) or root_of(one.into) is not me or one.ref.obj.param or run.loop:
         return
@@ -243,7 +244,7 @@ def kept_results(run: Run) -> None:
         if not isinstance(fact, StaleRead) or not (fact.link == ALIAS and fact.certain and _strong(fact)):
             continue
         got = _handed_by(run, fact.source) if fact.reader_origin == "name" and not fact.activation else None
-        if got is None or got[0].cls is run.function.cls or not _hands_out(got[0]):
+        if got is None or got[0].cls is run.function.cls or not hands_out(got[0]):
             continue
         if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.reader_is_source:
             continue
@@ -290,15 +291,6 @@ def _shown(run: Run, ref: Ref, site: ast.AST) -> str:
 # ----- objects that hand out what they write
 
 # Methods whose business is to set what the object holds.
-_SETS = frozenset(
-    {"__init__", "__setitem__", "__new__", "__post_init__", "__setstate__", "load_state_dict", "_load_from_state_dict"}
-)
-
-# First words of methods that fill what the object holds before it is used.
-_FIRST = frozenset({"init", "initialize", "initialise", "setup", "build", "load"})
-
-# Methods that hand out what the object holds by contract.
-_LIVE = frozenset({"state_dict", "__getstate__"})
 
 
 def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
@@ -312,7 +304,7 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
         for one in effects_on_self(module, cls, WRITE | INPLACE_MODULE)
         if one.effect.target.slots
         and not one.effect.training
-        and not _sets_up(one.method.name)
+        and not sets_up(one.method.name)
         and one.effect.node not in wrong
     ]
     for run, node, ref, slots in returned:
@@ -327,7 +319,7 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
 def _buffers_returned(module: Module, cls: Class) -> Iterator[tuple[Run, ast.Return, Ref, tuple[str, ...]]]:
     """What methods return of what the object holds, and the way there."""
     for method in cls.methods.values():
-        run = module.run_of(method) if method.features & HANDS_OUT and _hands_out(method) else None
+        run = module.run_of(method) if method.features & HANDS_OUT and hands_out(method) else None
         if run is None or not run.params:
             continue
         for value, state, node in run.returned:
@@ -357,23 +349,6 @@ def _returned(
         evidence=evidence,
         copies=returned_copy(run, ref, node),
     )
-
-
-def _sets_up(name: str) -> bool:
-    """Whether a method is there to set what the object holds, not to use it."""
-    return name in _SETS or name.strip("_").split("_")[0] in _FIRST or name.endswith("reset_parameters")
-
-
-def _hands_out(method: Function) -> bool:
-    """Whether callers outside the class get what a method returns, and take it for a result."""
-    name = method.name
-    if name in _LIVE:
-        return False
-    if method.static or (name[:1] == "_" and name not in ("__call__", "__next__", "__getitem__")) or name[-1:] == "_":
-        return name in ("__call__", "__next__", "__getitem__")
-    node = method.node
-    decorators = [] if isinstance(node, ast.Module) else node.decorator_list
-    return not any("property" in ast.unparse(item) for item in decorators)
 
 
 def _returned_refs(run: Run, value: Value, state: State) -> Iterator[Ref]:
@@ -419,7 +394,7 @@ def written_by_callers(module: Module) -> Iterator[tuple[Function, Fact]]:
                 continue
             method, node = got
             done, cls = module.run_of(method), method.cls
-            if done is None or cls is None or run.function.cls is cls or not _hands_out(method):
+            if done is None or cls is None or run.function.cls is cls or not hands_out(method):
                 continue
             if any(link.kind not in SHARES for link in write.ref.chain):
                 continue

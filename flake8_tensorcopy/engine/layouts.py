@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine import axes
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.axes import ONE, Layout, Of, Size, number, product, symbol
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
+from flake8_tensorcopy.engine.library import MAKERS, REDUCTIONS
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
@@ -20,11 +21,6 @@ from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, SNAPSHOT, UNSU
 
 MAX_STEPS = 12
 
-MAKERS = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "eye", "arange", "randint", "tensor"})
-RESHAPES = frozenset({"view", "reshape", "expand", "broadcast_to", "flatten"})
-REDUCTIONS = frozenset(
-    "mean sum amax amin prod std var norm logsumexp argmax argmin any all nansum nanmean max min median".split()
-)
 # Of what is not a reduction: the dimensions come first (`x.sum(1)`), or behind another argument (`x.norm(2, 1)`).
 _SECOND = frozenset({"norm"})
 _PAIRS = frozenset({"max", "min", "median"})

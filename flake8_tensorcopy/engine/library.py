@@ -195,3 +195,36 @@ def compares(name: str) -> bool:
 def logs(text: str) -> bool:
     """Whether a dotted call prints or records text: `logger.info`, `writer.add_scalar`."""
     return bool(_LOGS.search(text)) or text.endswith((".add_scalar", ".write"))
+
+
+FACTORIES = frozenset(
+    f"torch.{name}" for name in "zeros ones full eye arange empty linspace logspace rand randn randint randperm".split()
+)
+
+DEVICE = re.compile(r"(^|_)(device|devices|dev|gpu|cuda)(_?id|_?idx|\d*)?($|_)|^(local_)?rank$", re.IGNORECASE)
+
+COPIES = re.compile(r"clone|cop(y|ies)|replic|duplic", re.IGNORECASE)
+
+HOLDERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict"})
+
+MAKERS = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "eye", "arange", "randint", "tensor"})
+
+RESHAPES = frozenset({"view", "reshape", "expand", "broadcast_to", "flatten"})
+
+REDUCTIONS = frozenset(
+    "mean sum amax amin prod std var norm logsumexp argmax argmin any all nansum nanmean max min median".split()
+)
+
+STRIDED = {"as_strided": 1, "as_strided_": 1, "as_strided_copy": 1, "new_empty_strided": 1, "empty_strided": 1}
+
+TAKES_ARRAYS = frozenset(
+    f"torch.{name}" for name in "from_numpy as_tensor asarray tensor Tensor FloatTensor DoubleTensor".split()
+)
+
+# Operations of two tensors that are broadcast together.
+BROADCASTING_FUNCTIONS = frozenset(
+    "add sub subtract mul multiply div divide true_divide where maximum minimum pow lerp eq ne lt le gt ge "
+    "logical_and logical_or logical_xor atan2 fmod remainder masked_fill addcmul addcdiv".split()
+)
+# Of these a tensor is the receiver, too.
+BROADCASTING = BROADCASTING_FUNCTIONS | {"type_as"}

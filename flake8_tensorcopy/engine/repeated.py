@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.facts import Fact, RepeatedReference
 from flake8_tensorcopy.engine.layers import has_parameters
+from flake8_tensorcopy.engine.library import COPIES, HOLDERS
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.premises import suppose
 from flake8_tensorcopy.engine.run import Run
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
 
 _MEANT = re.compile(r"shar(e|ed|ing)|tied|(^|_)(tie|tying|same|reused?|universal|recurrent|recursive)(_|$)|Tied|Shared")
-_COPIES = re.compile(r"clone|cop(y|ies)|replic|duplic", re.IGNORECASE)
-_HOLDERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict"})
 # What makes the same values from the same arguments.
 _CONSTANT = frozenset({"zeros", "ones", "full", "eye", "arange", "linspace", "tensor", "empty"})
 
@@ -88,7 +87,7 @@ def _repeat(run: Run, made: Repeat, obj: Obj, container: Obj) -> None:
     elif obj.kind == "tensor":
         run.repeats[container] = made
         container.data = Value((Ref(obj),))
-    elif _COPIES.search(run.function.name) and _placed(made):
+    elif COPIES.search(run.function.name) and _placed(made):
         # A function that promises copies: a caller that passes a layer with parameters gets one.
         suppose(run, obj, "parameters", _fact(run, made, "layer"))
 
@@ -190,7 +189,7 @@ def _placed(made: Repeat) -> bool:
     for item in walk(made.stmt) if made.stmt is not None else ():
         if isinstance(item, ast.Call):
             name = item.func.attr if isinstance(item.func, ast.Attribute) else getattr(item.func, "id", "")
-            if name in _HOLDERS and any(inner is made.node for inner in walk(item)):
+            if name in HOLDERS and any(inner is made.node for inner in walk(item)):
                 return True
     return False
 

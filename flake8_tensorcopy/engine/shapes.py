@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.parts import keeps_dimension, literal
-from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, Ref
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Run
 
 MAX_DIMS = 12
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from flake8_tensorcopy.engine.definitions import Class, Function, FunctionNode, Survey
 from flake8_tensorcopy.engine.features import *  # noqa: F403 (features are read together with it)
-from flake8_tensorcopy.engine.features import INFERENCE, MODULE_ALIAS
+from flake8_tensorcopy.engine.features import INFERENCE, MODULE_ALIAS, WRITE
 from flake8_tensorcopy.engine.forms import (
+    TURNS,
     behind_detach,
+    bound_by,
     called_name,
     chained,
     cloned_operand,
@@ -17,25 +19,31 @@ from flake8_tensorcopy.engine.forms import (
     is_true,
     mentions,
     receiver_of,
+    rooted,
 )
+from flake8_tensorcopy.engine.forms import is_of_shape as of_shape
 from flake8_tensorcopy.engine.names import Names
 from flake8_tensorcopy.engine.spreading import spread_features
 from flake8_tensorcopy.engine.telling import defaults, scan
 
 __all__ = [
     "MAX_DEPTH",
+    "TURNS",
     "Class",
     "Function",
     "FunctionNode",
     "Survey",
     "behind_detach",
+    "bound_by",
     "called_name",
     "chained",
     "cloned_operand",
     "first_line",
     "grows",
     "is_true",
+    "of_shape",
     "receiver_of",
+    "rooted",
     "survey",
 ]
 
@@ -99,9 +107,12 @@ def survey(tree: ast.Module) -> Survey:
         scan(one, one.node.body, result)
     _import(result)
     copies = {name for name, whole in names.imported.items() if whole == "copy.copy"}
+    writes = {name for name, whole in names.imported.items() if whole[-1:] == "_" and whole.startswith("torch.")}
     for one in result.all:
         if not copies.isdisjoint(one.calls):
             one.features |= MODULE_ALIAS
+        if not writes.isdisjoint(one.calls):
+            one.features |= WRITE
     spread_features(result.all)
     return result
 

@@ -23,11 +23,13 @@ from flake8_tensorcopy.engine.features import (
     STATE_DICT,
     STORAGE,
     STRIDES,
+    TURNED,
     UNWRAP,
     VIA_NUMPY,
     WRAP,
     WRITE,
 )
+from flake8_tensorcopy.engine.forms import TURNS
 
 # What a function has from those it calls; what changes in place also from the constructor of a base.
 _WRITES = WRITE | INPLACE_MODULE
@@ -57,6 +59,10 @@ def spread_features(functions: list[Function]) -> None:
     for function in functions:
         if "Parameter" in function.calls and not expanding.isdisjoint(function.calls):
             function.features |= EXPAND
+    turning = {function.name for function in functions if not TURNS.isdisjoint(function.calls)}
+    for function in functions:
+        if "view" in function.calls and not turning.isdisjoint(function.calls):
+            function.features |= TURNED
     for _ in range(4):
         given: dict[str, int] = {}
         for function in functions:

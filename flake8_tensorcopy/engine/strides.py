@@ -8,15 +8,12 @@ import re
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import ByteStrides, NegativeStrides
+from flake8_tensorcopy.engine.library import STRIDED
 from flake8_tensorcopy.engine.parts import keeps_dimension
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import ALIAS, NUMPY, VIEW, Obj, Ref, Value
 
 # Where torch takes strides: the position of the argument in the method, and in the function.
-STRIDED = {"as_strided": 1, "as_strided_": 1, "as_strided_copy": 1, "new_empty_strided": 1, "empty_strided": 1}
-TAKES_ARRAYS = frozenset(
-    f"torch.{name}" for name in "from_numpy as_tensor asarray tensor Tensor FloatTensor DoubleTensor".split()
-)
 _FLIPS = frozenset({"flip", "fliplr", "flipud", "rot90"})
 _ONE_BYTE = re.compile(r"\b(uint8|int8|bool_?|byte|ubyte)\b|frombytes|b'")
 

@@ -52,6 +52,7 @@ from flake8_tensorcopy.engine.features import (
     WRITE,
 )
 from flake8_tensorcopy.engine.forms import (
+    TURNS,
     behind_detach,
     bound_by,
     called_name,
@@ -63,7 +64,6 @@ from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.told_bindings import gives_generator, tell_assignments, tell_binding
 from flake8_tensorcopy.engine.told_calls import tell_calls
 
-_TURNS = frozenset("t transpose swapaxes swapdims permute movedim moveaxis adjoint".split())
 _ATTRIBUTES = {
     "expand": EXPAND,
     "expand_as": EXPAND,
@@ -283,7 +283,7 @@ def defaults(node: FunctionNode) -> int:
 def _settle(owner: Function) -> None:
     """Add what several nodes tell together, and drop what tells nothing without a call of `view` or `reshape`."""
     calls, features = owner.calls, owner.features
-    if "view" in calls and not _TURNS.isdisjoint(calls):
+    if "view" in calls and not TURNS.isdisjoint(calls):
         features |= TURNED
     if "Parameter" in calls and "repeat" in calls:
         features |= EXPAND  # what `einops.repeat` makes is expanded

@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.facts import (
     WidenedMove,
     changed,
 )
+from flake8_tensorcopy.engine.library import DEVICE, FACTORIES
 from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
 from flake8_tensorcopy.engine.run import Run
@@ -38,9 +39,6 @@ from flake8_tensorcopy.engine.values import (
 )
 
 MOVES = frozenset({"to", "cuda", "cpu"})
-FACTORIES = frozenset(
-    f"torch.{name}" for name in "zeros ones full eye arange empty linspace logspace rand randn randint randperm".split()
-)
 LOADER = "torch.utils.data.DataLoader"
 
 # Bytes of an element.
@@ -48,7 +46,6 @@ WIDTHS = {"bool": 1, "uint8": 1, "int8": 1, "float16": 2, "bfloat16": 2, "int16"
 WIDTHS |= {"int64": 8, "float64": 8}
 NARROW = frozenset({"bool", "uint8", "int8", "int16", "float16", "bfloat16"})
 
-DEVICE = re.compile(r"(^|_)(device|devices|dev|gpu|cuda)(_?id|_?idx|\d*)?($|_)|^(local_)?rank$", re.IGNORECASE)
 _WAITS = re.compile(r"sync|wait|barrier|flush|query|^join$|^result$|^block", re.IGNORECASE)
 _MAX_BACK = 12
 _MAX_FLIGHTS = 40

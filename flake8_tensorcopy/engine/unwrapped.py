@@ -188,7 +188,8 @@ def _to_wrap(run: Run, made: ast.AST, source: ast.expr) -> tuple[ast.expr | None
 
 def _direct(run: Run, made: ast.AST) -> tuple[ast.Call | None, ast.Call | None]:
     """A clone, or a move to another device, of a Parameter of a new tensor, and for the move what makes the tensor."""
-    from flake8_tensorcopy.engine.transfers import FACTORIES, move_of
+    from flake8_tensorcopy.engine.library import FACTORIES
+    from flake8_tensorcopy.engine.transfers import move_of
 
     call = method_of(run.module, made)
     match made:

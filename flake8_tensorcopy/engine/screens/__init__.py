@@ -9,7 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flake8_tensorcopy.engine.screens import broadcasts, constructors, costs, devices, leaves, losses, transfers, writes
+from flake8_tensorcopy.engine.screens import (
+    bindings,
+    broadcasts,
+    constructors,
+    costs,
+    devices,
+    layout,
+    leaves,
+    losses,
+    repeats,
+    storages,
+    training,
+    transfers,
+    writes,
+)
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 # By the kind of fact; a kind without a screen is possible wherever its features are.
@@ -66,4 +80,22 @@ SCREENS: dict[str, Callable[[Sketch], bool]] = {
     "SelfRatio": leaves.self_ratio,
     "CopiedGraph": leaves.copied_graph,
     "RewrappedParameter": leaves.rewrapped_parameter,
+    "ByteStrides": layout.byte_strides,
+    "ClashingExpand": layout.clashing_expand,
+    "DeadRebinding": bindings.dead_rebinding,
+    "DroppedResult": bindings.dropped_result,
+    "ExpandedBytes": layout.expanded_bytes,
+    "ExpandedParameter": layout.expanded_parameter,
+    "KeptStorage": storages.kept_storage,
+    "LeafRebound": bindings.leaf_rebound,
+    "MixedRepeats": layout.mixed_repeats,
+    "ModuleAlias": training.module_alias,
+    "NegativeStrides": layout.negative_strides,
+    "ReboundData": bindings.rebound_data,
+    "RepeatedReference": repeats.repeated_reference,
+    "ScrambledAxes": layout.scrambled_axes,
+    "SharedOptimizerState": training.shared_state,
+    "StaleSnapshot": training.stale_snapshot,
+    "TurnedView": layout.turned_view,
+    "UnlinkedArray": storages.unlinked_array,
 }

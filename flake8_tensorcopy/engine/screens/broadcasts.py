@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine.expansion import ELEMENTWISE
+from flake8_tensorcopy.engine.library import BROADCASTING
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.screens.sketch import Sketch
@@ -70,7 +70,7 @@ def operand(sketch: Sketch, made: set[ast.AST]) -> bool:
         given = [*node.args, *(one.value for one in node.keywords)]
         if type(func) is ast.Attribute:
             apart.discard(func.value)
-            if func.attr.removesuffix("_") in ELEMENTWISE and any(map(takes, given)):
+            if func.attr.removesuffix("_") in BROADCASTING and any(map(takes, given)):
                 return True
         apart.difference_update(given)
     for node in found.get(ast.Return, ()):

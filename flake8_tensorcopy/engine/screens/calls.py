@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.keeping import ACTIVATIONS, kept_by
@@ -40,6 +40,7 @@ _PASSING = frozenset(
     "list tuple dict set frozenset zip enumerate reversed iter sorted filter map next min max vars getattr OrderedDict "
     "defaultdict deque chain tqdm SimpleNamespace copy partial".split()
 )
+_CONTAINERS = frozenset("list tuple dict set OrderedDict defaultdict deque".split())
 # Methods of others than tensors whose result is (a part of) what they are called on.
 _OF_OBJECTS = (
     library.CONTAINER_METHODS
@@ -82,102 +83,153 @@ def imported(trace: Trace, node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in trace.imported and node.id not in trace.env
 
 
+class Given(NamedTuple):
+    """A call: what it is of, and what it is given."""
+
+    node: ast.Call
+    receiver: Groups
+    receiver_name: str
+    called: Groups  # the object that is called
+    arguments: list[Groups]
+    keywords: list[Groups]
+    first: int  # when it began to be evaluated
+
+    @property
+    def every(self) -> Groups:
+        return tuple(group for groups in (*self.arguments, *self.keywords) for group in groups)
+
+    def pairs(self) -> Iterator[tuple[ast.expr, Groups]]:
+        """The expressions of the arguments, and what they are."""
+        yield from zip(self.node.args, self.arguments, strict=True)
+        for keyword, groups in zip(self.node.keywords, self.keywords, strict=True):
+            yield keyword.value, groups
+
+
 def call(trace: Trace, node: ast.Call) -> Groups:
     """What a call may give, with what it does."""
-    from flake8_tensorcopy.engine.screens.values import path, value, write
-
     func = node.func
-    first = trace.tick
-    receiver: Groups = ()
-    called: Groups = ()  # the object that is called
     name = name_called(func)
     qualified = trace.sketch.survey.names.qualify(func) if imported(trace, func) else None
-    receiver_name = ""
-    if qualified is None:
-        if isinstance(func, ast.Attribute):
-            receiver, receiver_name = path(trace, func.value)
-            if receiver and receiver_name and ops.method(func.attr) is not None:
-                trace.load(receiver_name, receiver)
-        elif isinstance(func, ast.Name):
-            called = trace.env.get(func.id, ())
-        else:
-            called = value(trace, func)
+    given = _evaluated(trace, node, qualified)
+    _writes(trace, given, name, qualified)
+    _keeps_operands(trace, given, name, qualified)
+    if qualified is not None:
+        return _imported(trace, node, qualified, given.every)
+    if isinstance(func, ast.Name) and (known := _of_name(trace, given, func.id)) is not None:
+        return known
+    result: Groups = ()
+    called = given.called
+    if isinstance(func, ast.Attribute):
+        result = _result_of_method(trace, node, name, given.receiver, given.arguments)
+        if not result and name not in _OF_OBJECTS:
+            called = trace.attribute(given.receiver, name)
+    for effects in _may_run(trace, func, called):
+        result = (*result, *_applied(trace, given, effects))
+    return (*result, *_of_module(trace, given, called))
+
+
+def _evaluated(trace: Trace, node: ast.Call, qualified: str | None) -> Given:
+    """Go through what a call is of, and what it is given."""
+    from flake8_tensorcopy.engine.screens.values import path, value
+
+    func, first = node.func, trace.tick
+    receiver: Groups = ()
+    called: Groups = ()
+    name = ""
+    if qualified is None and isinstance(func, ast.Attribute):
+        receiver, name = path(trace, func.value)
+        if receiver and name and ops.method(func.attr) is not None:
+            trace.load(name, receiver)
+    elif qualified is None and isinstance(func, ast.Name):
+        called = trace.env.get(func.id, ())
+    elif qualified is None:
+        called = value(trace, func)
     arguments = [value(trace, one) for one in node.args]
     keywords = [value(trace, one.value) for one in node.keywords]
-    given = tuple(group for groups in (*arguments, *keywords) for group in groups)
+    return Given(node, receiver, name, called, arguments, keywords, first)
 
-    for target, how in _written_by(trace, node, name, qualified):
+
+def _writes(trace: Trace, given: Given, name: str, qualified: str | None) -> None:
+    """Note what a call of torch or NumPy writes."""
+    from flake8_tensorcopy.engine.screens.values import path, write
+
+    func = given.node.func
+    for target, how in _written_by(given.node, name, qualified):
         groups, called_by = path(trace, target)
         trace.targets.append(target)
-        others = tuple(
-            group
-            for one, part in zip(
-                (*node.args, *(one.value for one in node.keywords)), (*arguments, *keywords), strict=True
-            )
-            if one is not target
-            for group in part
-        )
+        operands = tuple(group for one, part in given.pairs() if one is not target for group in part)
         if isinstance(func, ast.Attribute) and func.value is not target:
-            others = (*others, *receiver)
-        write(trace, groups, called_by, target, node, how, first, others)
+            operands = (*operands, *given.receiver)
+        write(trace, groups, called_by, target, given.node, how, given.first, operands)
         if how == "activation" or (name[-1:] == "_" and _keeps(name) & OUTPUT):
-            _keep(trace, groups, node)
+            _keep(trace, groups, given.node)
+
+
+def _keeps_operands(trace: Trace, given: Given, name: str, qualified: str | None) -> None:
+    """Note what an operation or module keeps of what it is given."""
+    func = given.node.func
     keeps = _keeps(name) if qualified is not None or isinstance(func, ast.Attribute) else 0
     if qualified is None:
         keeps |= _object_keeps(trace, func)
-    if (keeps & INPUT or name in _PRODUCTS_IN_PLACE) and (given or receiver):
-        trace.tick += 1
-        _keep(trace, given if name in _PRODUCTS_IN_PLACE else (*given, *receiver), node)
+    kept = given.every
+    if keeps & INPUT and name not in _PRODUCTS_IN_PLACE:
+        kept = (*kept, *given.receiver)
+    elif name not in _PRODUCTS_IN_PLACE:
+        return
+    trace.tick += 1
+    _keep(trace, kept, given.node)
 
-    if qualified is not None:
-        return _imported(trace, node, qualified, given)
-    result = _result_of_method(trace, node, func.attr, receiver, arguments) if isinstance(func, ast.Attribute) else ()
-    if isinstance(func, ast.Name):
-        if func.id in trace.imported and func.id not in trace.env:
-            return _imported(trace, node, trace.sketch.survey.names.qualify(func) or func.id, given)
-        if func.id == "setattr" and len(arguments) == 3:
-            for one in arguments[0]:
-                if arguments[2]:
-                    join((collapse(one), *arguments[2]))
-        if func.id in trace.sketch.survey.classes:
-            made = Group(made=frozenset((func.id,)))
-            if given:
-                join((made, *given))
-            return (made,)
-        if func.id in _PASSING and func.id not in trace.env:
-            made = trace.made(
-                container=func.id in ("list", "tuple", "dict", "set", "OrderedDict", "defaultdict", "deque")
-            )
-            return given if not made.container else _container_of(made, given)
-    elif isinstance(func, ast.Attribute) and not result and func.attr not in _OF_OBJECTS:
-        called = tuple(trace.attribute(receiver, func.attr))
-    if isinstance(func, ast.Name) and func.id in trace.inner_names:
-        for groups, one in zip(
-            (*arguments, *keywords), (*node.args, *(one.value for one in node.keywords)), strict=True
-        ):
-            write(
-                trace,
-                tuple(map(collapse, groups)),
-                path(trace, one)[1] if _is_path(one) else "",
-                one,
-                node,
-                "call",
-                first,
-            )
-        return given
-    for effects in _may_run(trace, func, called):
-        result = (*result, *_applied(trace, node, effects, receiver, receiver_name, arguments, keywords, first))
+
+def _of_name(trace: Trace, given: Given, name: str) -> Groups | None:
+    """What a call of a plain name gives, where that needs no more than the name."""
+    from flake8_tensorcopy.engine.screens.values import write
+
+    every = given.every
+    if name in trace.imported and name not in trace.env:
+        qualified = trace.sketch.survey.names.qualify(given.node.func) or name
+        return _imported(trace, given.node, qualified, every)
+    if name == "setattr" and len(given.arguments) == 3:
+        for one in given.arguments[0]:
+            if given.arguments[2]:
+                join((collapse(one), *given.arguments[2]))
+    if name in trace.sketch.survey.classes:
+        made = Group(made=frozenset((name,)))
+        if every:
+            join((made, *every))
+        return (made,)
+    if name in _PASSING and name not in trace.env:
+        return _container_of(trace.made(container=True), every) if name in _CONTAINERS else every
+    if name in trace.inner_names:  # a function inside: it may do anything to what it is given
+        for argument, groups in given.pairs():
+            write(trace, tuple(map(collapse, groups)), _shown(trace, argument), argument, given.node, "call", given.first)
+        return every
+    return None
+
+
+def _of_module(trace: Trace, given: Given, called: Groups) -> Groups:
+    """What a call of a module of torch.nn gives back, and writes if it works in place."""
+    from flake8_tensorcopy.engine.screens.values import write
+
+    func = given.node.func
     marks = frozenset(mark for one in called for mark in find(one).made)
     if isinstance(func, ast.Attribute):
         marks |= trace.file.made_of(func.attr)
     if IN_PLACE in marks:
-        for groups, one in zip(arguments, node.args, strict=True):
-            write(trace, groups, path(trace, one)[1] if _is_path(one) else "", one, node, "activation", first)
-            _keep(trace, groups, node)
+        for one, groups in zip(given.node.args, given.arguments, strict=True):
+            write(trace, groups, _shown(trace, one), one, given.node, "activation", given.first)
+            _keep(trace, groups, given.node)
     if IN_PLACE in marks or PASSING in marks:
-        trace.flag(given, CONVERTED)
-        result = (*result, *given)
-    return result
+        every = given.every
+        trace.flag(every, CONVERTED)
+        return every
+    return ()
+
+
+def _shown(trace: Trace, node: ast.expr) -> str:
+    """What an argument is called."""
+    from flake8_tensorcopy.engine.screens.values import path
+
+    return path(trace, node)[1] if _is_path(node) else ""
 
 
 def _container_of(made: Group, given: Groups) -> Groups:
@@ -306,7 +358,7 @@ def gives_tensor(trace: Trace, node: ast.expr | None) -> bool:
 # ----- writes
 
 
-def _written_by(trace: Trace, node: ast.Call, name: str, qualified: str | None) -> Iterator[tuple[ast.expr, str]]:
+def _written_by(node: ast.Call, name: str, qualified: str | None) -> Iterator[tuple[ast.expr, str]]:
     """What a call of torch or NumPy writes, and how."""
     func = node.func
     if name[-1:] == "_" and name[:1] != "_":
@@ -353,47 +405,14 @@ def _may_run(trace: Trace, func: ast.expr, called: Groups) -> Iterable[Effects]:
     return [one for name in sorted(classes) for one in file.called_objects(name)]
 
 
-def _applied(
-    trace: Trace,
-    node: ast.Call,
-    effects: Effects,
-    receiver: Groups,
-    receiver_name: str,
-    arguments: list[Groups],
-    keywords: list[Groups],
-    first: int,
-) -> Groups:
+def _applied(trace: Trace, given: Given, effects: Effects) -> Groups:
     """Do to what a call is given what a function does to its parameters; what it returns of them."""
     from flake8_tensorcopy.engine.screens.values import write
 
-    spread = any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords)
-    by_name = {one.arg: groups for one, groups in zip(node.keywords, keywords, strict=True)}
-    every = tuple(group for groups in (*arguments, *keywords) for group in groups)
-    object_groups = receiver if isinstance(node.func, ast.Attribute) else trace.env.get(name_called(node.func), ())
-
-    def meant(parameter: str, keys: tuple[str, ...]) -> tuple[Groups, str]:
-        shown = ""
-        if parameter == "self":
-            groups, shown = object_groups, receiver_name
-        elif spread or parameter not in effects.positions:
-            groups = every
-        elif parameter in by_name:
-            groups = by_name[parameter]
-        else:
-            position = effects.positions[parameter]
-            groups = arguments[position] if position < len(arguments) else ()
-            if position < len(arguments) and isinstance(node.args[position], ast.Name):
-                shown = node.args[position].id
-        if not keys:
-            groups = tuple(collapse(one) if one.container else one for one in groups)
-        for key in keys:
-            groups = tuple(field(one, key) for one in groups)
-            shown = shown if not shown or "." in shown or key[0] != "." else shown + key
-        return groups, shown
-
+    node = given.node
     result: list[Group] = []
     for one in effects.groups:
-        parts = [(parameter, *meant(parameter, keys)) for parameter, keys in one.paths]
+        parts = [(parameter, *_meant(trace, given, effects, parameter, keys)) for parameter, keys in one.paths]
         groups = tuple(group for _, part, _ in parts for group in part)
         if not groups:
             continue
@@ -403,14 +422,41 @@ def _applied(
         if one.written:
             for parameter, part, shown in parts:
                 how = "object" if parameter == "self" else "call"
-                write(trace, part, shown, node.func, node, how, first, uncertain=bool(one.flags & CONVERTED))
+                write(trace, part, shown, node.func, node, how, given.first, uncertain=bool(one.flags & CONVERTED))
         if one.returned:
             result += groups
-            if any(parameter == "self" for parameter, *_ in parts) and receiver_name != "self":
+            if any(parameter == "self" for parameter, *_ in parts) and given.receiver_name != "self":
                 trace.flag(groups, OBTAINED | VIEWED)
     if effects.fresh is not None:
         result.append(Group(effects.fresh))
     return tuple(result)
+
+
+def _meant(trace: Trace, given: Given, effects: Effects, parameter: str, keys: tuple[str, ...]) -> tuple[Groups, str]:
+    """What a part of a parameter is in a call, and what it is called there."""
+    node = given.node
+    shown = ""
+    spread = any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords)
+    named = {one.arg: groups for one, groups in zip(node.keywords, given.keywords, strict=True)}
+    if parameter == "self":
+        shown = given.receiver_name
+        is_method = isinstance(node.func, ast.Attribute)
+        groups = given.receiver if is_method else trace.env.get(name_called(node.func), ())
+    elif spread or parameter not in effects.positions:
+        groups = given.every
+    elif parameter in named:
+        groups = named[parameter]
+    else:
+        position = effects.positions[parameter]
+        groups = given.arguments[position] if position < len(given.arguments) else ()
+        one = node.args[position] if position < len(node.args) else None
+        shown = one.id if isinstance(one, ast.Name) else ""
+    if not keys:
+        groups = tuple(collapse(one) if one.container else one for one in groups)
+    for key in keys:
+        groups = tuple(field(one, key) for one in groups)
+        shown = shown if not shown or "." in shown or key[0] != "." else shown + key
+    return groups, shown
 
 
 # ----- modules

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.library import FACTORIES
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.screens.transfers import flagged, moves
 from flake8_tensorcopy.engine.source import called_name, receiver_of
-from flake8_tensorcopy.engine.transfers import FACTORIES
 
 _MADE = frozenset(name.removeprefix("torch.") for name in FACTORIES)
 _BACKWARD = frozenset({"backward", "manual_backward"})

@@ -60,6 +60,7 @@ class Sketches:
         self.survey = survey
         self.inherited = inherited
         self._depth = 0
+        survey.told["sketches"] = self
         self._known: dict[Function, Sketch] = {}
         self._called: dict[str, list[Effects]] = {}
         self._on: dict[tuple[Class, str], list[Effects]] = {}

@@ -323,6 +323,12 @@ class Sketch:
         return name[6:] if name is not None and name.startswith("torch.") else ""
 
 
+def sketch_of(survey: Survey, function: Function) -> Sketch:
+    """The sketch of a function of a file that is being looked at."""
+    file: Sketches = survey.told["sketches"]
+    return file.of(function)
+
+
 def _flow(flows: dict[str, list[ast.expr]], target: ast.expr, value: ast.expr) -> None:
     """Note what a target may get; for an attribute or item, under the name that leads to it."""
     if isinstance(target, (ast.Tuple, ast.List)):

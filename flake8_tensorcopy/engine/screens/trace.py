@@ -316,9 +316,6 @@ class Trace:
         return any(taken.get(node, arm) != arm for node, arm in other)
 
 
-Handler = Callable[[Trace, ast.AST], "bool | None"]
-
-
 def _if(trace: Trace, node: ast.If) -> bool:
     """An `if` with all its `elif`s: no recursion from one to the next."""
     ends: list[Env] = []
@@ -376,7 +373,10 @@ def _for(trace: Trace, node: ast.For | ast.AsyncFor) -> None:
 
 
 def _while(trace: Trace, node: ast.While) -> None:
-    trace.loop(lambda: trace.value(node.test) and None, node.body, node.orelse)
+    def look() -> None:
+        trace.value(node.test)
+
+    trace.loop(look, node.body, node.orelse)
 
 
 def _try(trace: Trace, node: ast.Try) -> bool:
@@ -452,7 +452,8 @@ def _assignment(trace: Trace, node: ast.AST) -> None:
     values.ASSIGNMENTS[type(node)](trace, node)
 
 
-_STATEMENTS: dict[type[ast.AST], Handler] = {
+# False where the end of the statement is not reached.
+_STATEMENTS: dict[type[ast.AST], Callable[..., bool | None]] = {
     ast.If: _if,
     ast.Match: _match,
     ast.For: _for,
@@ -474,4 +475,4 @@ _STATEMENTS: dict[type[ast.AST], Handler] = {
     ast.Assign: _assignment,
     ast.AnnAssign: _assignment,
     ast.AugAssign: _assignment,
-}  # type: ignore[dict-item]
+}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.library import DEVICE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.costs import to_host
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import ASYNC, TO_HOST, called_name
-from flake8_tensorcopy.engine.transfers import DEVICE
 
 _WIDE = ("float", "double", "long", "int", "half", "bfloat16", "short")
 # Functions that make a tensor which lies on the host.

@@ -268,13 +268,13 @@ def bind_target(trace: Trace, target: ast.expr, groups: Groups, source: ast.expr
     elif isinstance(target, (ast.Tuple, ast.List)):
         trace.flag(groups, SEVERAL)
         starred = any(isinstance(one, ast.Starred) for one in target.elts)
-        for position, one in enumerate(target.elts):
-            part: list[Group] = []
+        for position, part in enumerate(target.elts):
+            parts: list[Group] = []
             for group in groups:
                 top = find(group)
-                held = None if starred else top.fields.get(f"[{position}]")
-                part.append(element(top) if held is None else find(held))
-            bind_target(trace, one, tuple(part), None)
+                place = None if starred else top.fields.get(f"[{position}]")
+                parts.append(element(top) if place is None else find(place))
+            bind_target(trace, part, tuple(parts), None)
 
 
 def _store_item(trace: Trace, target: ast.Subscript, groups: Groups) -> None:

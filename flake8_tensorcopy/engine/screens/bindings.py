@@ -1,0 +1,204 @@
+"""Screens of results and bindings that are lost: thrown away, never read, put where a leaf was."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.screens.sketch import Sketch
+from flake8_tensorcopy.engine.source import GRAD, LEAF, Survey
+
+_TRAINED = frozenset({"weight", "bias"})
+_MAKES = frozenset({"Parameter", "register_parameter"})
+_RESULTS = frozenset({"fresh", "view", "maybe"})
+
+
+def dropped_result(sketch: Sketch) -> bool:
+    """A call is a statement, of a method or function of tensors that gives something new and writes nothing."""
+    return any(
+        isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and _gives(sketch, node.value, node.value.func)
+        for node in _statements(sketch)
+    )
+
+
+def _statements(sketch: Sketch) -> Iterator[ast.Expr]:
+    return iter(sketch.function.found.get(ast.Expr, ()))
+
+
+def _gives(sketch: Sketch, node: ast.Call, func: ast.Attribute) -> bool:
+    op = ops.method(func.attr)
+    if op is not None and op.form == "method" and not op.writes and op.result in _RESULTS:
+        return True
+    if not node.args:
+        return False
+    name = sketch.survey.names.qualify(func)
+    return name is not None and name.startswith("torch.") and ops.function(name) is not None
+
+
+def dead_rebinding(sketch: Sketch) -> bool:
+    """A name of a loop is computed from itself or from another name of a loop, or with gradients any name is computed,
+    where no statement behind it surely reads it."""
+    function = sketch.function
+    names = None if sketch.features & GRAD else function.loops & function.stores
+    if names is not None and not names:
+        return False
+    for node in function.found.get(ast.Assign, ()):
+        for target in node.targets:
+            for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,):
+                if isinstance(part, ast.Name) and (names is None or part.id in names):
+                    used = {part.id} | (function.loops if part.id in function.loops else set())
+                    if _computed_from(sketch, node.value, used) and not _read_behind(function.node, node, part.id):
+                        return True
+    return False
+
+
+def _computed_from(sketch: Sketch, value: ast.expr, names: set[str]) -> bool:
+    """Whether an expression computes a tensor from what one of the names stands for, and no text, container or bare
+    part of it."""
+    match value:
+        case ast.BoolOp(values=parts):
+            return any(_computed_from(sketch, part, names) for part in parts)
+        case ast.IfExp(body=one, orelse=other):
+            return _computed_from(sketch, one, names) or _computed_from(sketch, other, names)
+        case ast.Name() | ast.Attribute() | ast.Constant() | ast.JoinedStr() | ast.List() | ast.Dict() | ast.Set():
+            return False
+        case ast.Subscript(slice=ast.Slice() | ast.Constant()):
+            return False  # the same storage
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        name, base = value.func.attr, value.func.value
+        if isinstance(base, ast.Name) and base.id in names and name not in sketch.of_file("methods", _methods):
+            if ops.method(name) is None:
+                return False  # `key.replace("a", "b")`
+    return any(isinstance(part, ast.Name) and part.id in names for part in walk(value))
+
+
+def _methods(survey: Survey) -> frozenset[str]:
+    """The names of the methods that the classes of the file have."""
+    return frozenset(one.name for one in survey.all if one.cls is not None)
+
+
+def _read_behind(root: ast.AST, statement: ast.stmt, name: str) -> bool:
+    """Whether a statement that is reached from another one, whatever is tested in between, reads a name."""
+    for block, place in reversed(_blocks_around(root, statement)):
+        found = _reads_first(block[place + 1 :], name)
+        if found is not None:
+            return found
+    return False
+
+
+def _reads_first(block: list[ast.stmt], name: str) -> bool | None:
+    """Whether statements, one after the other, surely read a name; False where they may not come to their end, None
+    where they do without."""
+    for one in block:
+        found: bool | None = None
+        match one:
+            case ast.Expr() | ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert() | ast.Delete():
+                found = _reads([one], name) or None
+            case ast.Return():
+                found = _reads([one], name)
+            case ast.If(test=test, orelse=rest):
+                on = not rest or _falls_through(one.body) or _falls_through(rest)
+                found = _reads([test], name) or (None if on else False)
+            case ast.While(test=test):
+                found = _reads([test], name) or (False if isinstance(test, ast.Constant) else None)
+            case ast.For(iter=over):
+                found = _reads([over], name) or _reads_first(one.body, name) or None
+            case ast.With(items=items):
+                found = _reads(items, name) or _reads_first(one.body, name)
+            case ast.Pass() | ast.FunctionDef() | ast.Import() | ast.ImportFrom():
+                pass
+            case _:
+                found = False
+        if found is not None:
+            return found
+    return None
+
+
+def _falls_through(block: list[ast.stmt]) -> bool:
+    """Whether a block comes to its end, to go by its last statement."""
+    return bool(block) and isinstance(block[-1], (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass))
+
+
+def _reads(nodes: Sequence[ast.AST], name: str) -> bool:
+    """Whether a name is read there, and not by something that may never run or has a name of its own for it."""
+    inside = [part for node in nodes for part in walk(node)]
+    if any(isinstance(part, (ast.Lambda, ast.comprehension, ast.IfExp, ast.BoolOp)) for part in inside):
+        return False
+    return any(isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load) for part in inside)
+
+
+def _blocks_around(root: ast.AST, statement: ast.stmt) -> list[tuple[list[ast.stmt], int]]:
+    """The blocks that a statement stands in, the outermost of its function first, and where in each."""
+    found: list[tuple[list[ast.stmt], int]] = []
+    pending: list[ast.AST] = [root]
+    while pending:
+        node = pending.pop()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            block = getattr(node, name, None)
+            if not isinstance(block, list):
+                continue
+            for place, one in enumerate(block):
+                if one is statement:
+                    return [*found, (block, place)]
+                first = getattr(one, "lineno", 0)
+                last = getattr(one, "end_lineno", 0)
+                if isinstance(one, ast.match_case) or first <= statement.lineno <= last:
+                    if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                        found = []
+                    elif isinstance(one, ast.stmt):
+                        found.append((block, place))
+                    pending.append(one)
+    return []
+
+
+def leaf_rebound(sketch: Sketch) -> bool:
+    """What is computed is put where a Parameter or a leaf was, or takes a name where gradients are read."""
+    function = sketch.function
+    gradient = bool(sketch.features & GRAD) and any(
+        node.attr == "grad" for node in function.found.get(ast.Attribute, ())
+    )
+    for node in function.found.get(ast.Assign, ()):
+        for target in node.targets:
+            if gradient and isinstance(target, (ast.Name, ast.Subscript, ast.Tuple, ast.Attribute)):
+                return True
+            if isinstance(target, ast.Attribute) and _computes(node.value):
+                if target.attr in _TRAINED or (
+                    sketch.of_file("leaves", _makes_leaves) and _held_before(sketch, target.attr)
+                ):
+                    return True
+    return False
+
+
+def _computes(value: ast.expr) -> bool:
+    """Whether an expression may make a tensor that is no Parameter."""
+    if isinstance(value, ast.Call):
+        name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        return name != "Parameter"
+    return not isinstance(value, (ast.Name, ast.Attribute, ast.Constant, ast.List, ast.Dict, ast.Tuple, ast.JoinedStr))
+
+
+def _makes_leaves(survey: Survey) -> bool:
+    return any(one.features & LEAF or not _MAKES.isdisjoint(one.calls) for one in survey.all)
+
+
+def _held_before(sketch: Sketch, attribute: str) -> bool:
+    """Whether an attribute is assigned twice here, or by another function too."""
+    function = sketch.function
+    for cls in sketch.survey.classes.values():
+        if not cls.assigns.get(attribute, set()) <= ({function.name} if cls is function.cls else set()):
+            return True
+    times = 0
+    for node in function.found.get(ast.Attribute, ()):
+        times += node.attr == attribute and isinstance(node.ctx, ast.Store)
+    return times > 1 or "register_parameter" in function.calls
+
+
+def rebound_data(sketch: Sketch) -> bool:
+    """`.data` of something is set."""
+    return any(
+        node.attr == "data" and isinstance(node.ctx, ast.Store) for node in sketch.function.found.get(ast.Attribute, ())
+    )

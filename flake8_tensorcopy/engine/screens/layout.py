@@ -1,0 +1,218 @@
+"""Screens of the layout of tensors: sizes, strides and counts that a call is given."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_tensorcopy.engine.library import MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
+from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.screens.flows import Flow, root_of
+from flake8_tensorcopy.engine.screens.sketch import Sketch
+from flake8_tensorcopy.engine.source import TURNED, TURNS, Survey, called_name, of_shape
+
+_VIEWS = frozenset({"view", "reshape"})
+_EXPANDS = frozenset({"expand", "expand_as", "broadcast_to"})
+_RUN_BY_ANY_NAME = frozenset({"forward", "__call__"})
+_SIZED = MAKERS | (RESHAPES - _EXPANDS)
+_TURNED = frozenset({"T", "mT", "H", "mH"})
+# What these give lies in the order of its axes.
+_IN_ORDER = frozenset({"contiguous"})
+_PARAMETER = frozenset({"Parameter"})
+_STRIDED = frozenset(STRIDED)
+_TAKES_ARRAYS = frozenset(name.rpartition(".")[2] for name in TAKES_ARRAYS)
+_BYTES = frozenset({"nbytes", "element_size", "itemsize"})
+
+
+def scrambled_axes(sketch: Sketch) -> bool:
+    """Sizes that may be those of the tensor in another order: each is a name, or asked of a shape."""
+    return any(_may_permute(sketch, call) for call in sketch.calls_of(_VIEWS))
+
+
+def _may_permute(sketch: Sketch, call: ast.Call) -> bool:
+    given = call.args if isinstance(call.func, ast.Attribute) else call.args[1:]
+    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id == "torch":
+        given = call.args[1:]
+    if not given:
+        return bool(call.keywords)
+    if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
+        given = given[0].elts
+    elif len(given) == 1:
+        return not isinstance(given[0], (ast.Constant, ast.UnaryOp, ast.BinOp))
+    several = 0
+    for item in given:
+        match item:
+            case ast.Constant(value=1):
+                continue
+            case ast.Constant() | ast.UnaryOp():
+                return False
+            case ast.BinOp(op=op) if not isinstance(op, (ast.Mult, ast.FloorDiv)):
+                return False
+        several += 1 + isinstance(item, ast.Starred)
+    return several > 1
+
+
+def turned_view(sketch: Sketch) -> bool:
+    """`view` of what may have had its axes exchanged."""
+    views = sketch.named.get("view", ())
+    if not views:
+        return False
+    turning = sketch.of_file("turning", _turning)
+    anything = not turning.isdisjoint(_RUN_BY_ANY_NAME)
+
+    def turns(node: ast.AST) -> bool:
+        if isinstance(node, ast.Call) and turning:
+            return _turns(node) or anything or called_name(node) in turning
+        return _turns(node)
+
+    flow = Flow(sketch, turns, _IN_ORDER)
+    return any(flow.reaches(_base(call)) for call in views)
+
+
+def _turns(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return called_name(node) in TURNS
+    return isinstance(node, ast.Attribute) and node.attr in _TURNED
+
+
+def _turning(survey: Survey) -> frozenset[str]:
+    """The functions of the file that return something of which they exchanged the axes, or what such a one returns."""
+    found: set[str] = set()
+    pending = [one for one in survey.all if ast.Return in one.found]
+    while True:
+        more = {
+            one.name
+            for one in pending
+            if one.name not in found
+            and not (TURNS.isdisjoint(one.calls) and found.isdisjoint(one.calls) and not one.features & TURNED)
+            and any(
+                _turns(part)
+                or (isinstance(part, ast.Call) and called_name(part) in found)
+                or (isinstance(part, ast.Name) and one.name not in _RUN_BY_ANY_NAME)
+                for node in one.found[ast.Return]
+                if node.value is not None
+                for part in walk(node.value)
+            )
+        }
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _base(call: ast.Call) -> ast.expr:
+    """The tensor that a call of a method, or of a function, is about."""
+    if isinstance(call.func, ast.Attribute) and not (call.args and getattr(call.func.value, "id", "") == "torch"):
+        return call.func.value
+    return call.args[0] if call.args else call
+
+
+def clashing_expand(sketch: Sketch) -> bool:
+    """What is expanded was reduced, made with sizes that are written out, or has more axes than are asked for."""
+    calls = [call for call in sketch.calls_of(_EXPANDS) if _reaches_in(sketch, call)]
+    if not calls:
+        return False
+    named = sketch.survey.names.imported
+
+    def reduces(node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        return called_name(node) in REDUCTIONS and (isinstance(node.func, ast.Attribute) or node.func.id in named)  # type: ignore[attr-defined]
+
+    def shapes(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and called_name(node) in _SIZED
+
+    if not REDUCTIONS.isdisjoint(sketch.function.calls):
+        reduced = Flow(sketch, reduces)
+        if any(reduced.reaches(_base(call)) for call in calls):
+            return True
+    calls = [call for call in calls if _written_out(sketch, call)]
+    if not calls:
+        return False
+    shaped = Flow(sketch, shapes)
+    unpacked = _unpacked(sketch)
+    return any(shaped.reaches(_base(call)) or _names_one(_base(call), unpacked) for call in calls)
+
+
+def _unpacked(sketch: Sketch) -> set[str]:
+    """The names of what has its shape unpacked."""
+    return {
+        root_of(node.value)
+        for node in sketch.function.found.get(ast.Assign, ())
+        for target in node.targets
+        if isinstance(target, (ast.Tuple, ast.List)) and of_shape(node.value)
+    }
+
+
+def _names_one(node: ast.expr, names: set[str]) -> bool:
+    return bool(names) and any(isinstance(part, ast.Name) and part.id in names for part in walk(node))
+
+
+def _reaches_in(sketch: Sketch, call: ast.Call) -> bool:
+    """Whether something of this function has made what is expanded: no argument that it leaves as it is, nothing that
+    an object holds; or somebody has unpacked its shape."""
+    node = _base(call)
+    while True:
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name not in REDUCTIONS:
+                if getattr(inner, "id", "") == "torch":
+                    return True
+                node = inner
+            case ast.Subscript(value=inner):
+                node = inner
+            case _:
+                break
+    match node:
+        case ast.Name(id=name):
+            return name in sketch.bound or name in _unpacked(sketch)
+        case ast.Attribute():
+            stored = sketch.function.found.get(ast.Attribute, ())
+            return any(one.attr == node.attr and isinstance(one.ctx, ast.Store) for one in stored) or root_of(
+                node
+            ) in _unpacked(sketch)
+    return True
+
+
+def _written_out(sketch: Sketch, call: ast.Call) -> bool:
+    """Whether sizes are numbers or those of something else, or fewer than the axes of something here may be."""
+    given = call.args[1:] if call.args and _base(call) is call.args[0] else call.args
+    if called_name(call) == "expand_as" or (len(given) == 1 and not isinstance(given[0], (ast.Tuple, ast.List))):
+        return True
+    if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
+        given = given[0].elts
+    if any(isinstance(item, ast.Constant) and item.value != 1 for item in given):
+        return True
+    count = len(given)
+    for other in sketch.calls_of(MAKERS | _VIEWS):
+        if len(other.args) > count or any(isinstance(item, (ast.Tuple, ast.List, ast.Starred)) for item in other.args):
+            return True
+    return any(
+        isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) > count and of_shape(node.value)
+        for node in sketch.function.found.get(ast.Assign, ())
+        for target in node.targets
+    )
+
+
+def expanded_parameter(sketch: Sketch) -> bool:
+    """A Parameter is made here."""
+    return sketch.calls(_PARAMETER)
+
+
+def byte_strides(sketch: Sketch) -> bool:
+    """`strides` of an array is asked for, and given to torch or compared."""
+    return any(node.attr == "strides" for node in sketch.function.found.get(ast.Attribute, ()))
+
+
+def negative_strides(sketch: Sketch) -> bool:
+    """torch takes over an array here."""
+    return sketch.calls(_TAKES_ARRAYS)
+
+
+def expanded_bytes(sketch: Sketch) -> bool:
+    """The bytes of a tensor are counted."""
+    return any(node.attr in _BYTES for node in sketch.function.found.get(ast.Attribute, ()))
+
+
+def mixed_repeats(sketch: Sketch) -> bool:
+    """Two calls, one of which repeats the elements and the other the whole."""
+    named = sketch.named
+    each, whole, both = (len(named.get(name, ())) for name in ("repeat_interleave", "tile", "repeat"))
+    return both + each > 0 and (whole + both > 0) and each + whole + both > 1

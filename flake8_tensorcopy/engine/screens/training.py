@@ -1,0 +1,160 @@
+"""Screens of what training makes wrong: a module under two names, a state that was to be kept.
+
+Each of these facts is about a module that moves after it was bound: by a step of an optimizer, by a call whose name
+says that it trains, by a state that is loaded, here or in a function of the file that is called.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+
+from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.screens.parts import writes_part, written
+from flake8_tensorcopy.engine.screens.sketch import Sketch
+from flake8_tensorcopy.engine.source import WRITE, Function, Survey, rooted
+from flake8_tensorcopy.engine.texts import text_of
+
+# What a call of a value runs: such a function is called by any name.
+_CALLED = frozenset({"forward", "__call__"})
+_COPY = frozenset({"copy"})
+_STATES = frozenset({"state_dict", "parameters", "named_parameters", "buffers", "named_buffers"})
+
+
+def module_alias(sketch: Sketch) -> bool:
+    """A module is trained; of a shallow copy, also the parameters may be written."""
+    return trains(sketch) or bool(sketch.features & WRITE and sketch.calls(_COPY))
+
+
+def stale_snapshot(sketch: Sketch) -> bool:
+    """A module is trained or loaded, or something is written that it is asked for its state; or the state is kept on
+    the object."""
+    function = sketch.function
+    if trains(sketch, loads=True) or _restored(function):
+        return True
+    return bool(sketch.features & WRITE) and _writes_held(sketch)
+
+
+def shared_state(sketch: Sketch) -> bool:
+    """An optimizer steps after its state was loaded into another one, or another one's into it."""
+    return "step" in sketch.function.calls or trains(sketch)
+
+
+def trains(sketch: Sketch, loads: bool = False) -> bool:
+    """Whether a function trains a module, itself or in what it calls; with `loads`, or has one take another state."""
+    function = sketch.function
+    if _trains(function, sketch.survey, loads):
+        return True
+    trainers = sketch.of_file(f"trainers {loads}", partial(_trainers, loads=loads))
+    return bool(trainers) and not (trainers.isdisjoint(function.calls) and trainers.isdisjoint(_CALLED))
+
+
+def _trains(function: Function, survey: Survey, loads: bool) -> bool:
+    """Whether a function itself trains."""
+    calls = function.calls
+    if "step" in calls and _may_be_optimizer(function, survey):
+        return True
+    if loads and ("load_state_dict" in calls or _sets_data(function)):
+        return True
+    if "training names" not in survey.told:
+        survey.told["training names"] = _training_names(survey)
+    return not calls.isdisjoint(survey.told["training names"])
+
+
+def _training_names(survey: Survey) -> frozenset[str]:
+    """Of the names that are called in the file, those that say that the call trains."""
+    called = set().union(*(function.calls for function in survey.all))
+    imported, more = survey.names.imported, survey.train_calls
+    return frozenset(
+        name
+        for name in called
+        if library.says_training(name, more)
+        or (name in imported and library.says_training(imported[name].rpartition(".")[2], more))
+    )
+
+
+def _trainers(survey: Survey, loads: bool) -> frozenset[str]:
+    """The names by which functions of the file are called that train, or call others that do."""
+    found: set[str] = set()
+    rest = []
+    for function in survey.all:
+        if function is not survey.body:
+            if _trains(function, survey, loads):
+                found |= _names_of(function)
+            else:
+                rest.append(function)
+    changed = bool(found)
+    while changed:
+        more = [function for function in rest if not found.isdisjoint(function.calls)]
+        rest = [function for function in rest if found.isdisjoint(function.calls)]
+        for function in more:
+            found |= _names_of(function)
+        changed = bool(more)
+    return frozenset(found)
+
+
+def _names_of(function: Function) -> set[str]:
+    constructs = function.name == "__init__" and function.cls is not None
+    return {function.name, function.cls.name} if constructs and function.cls is not None else {function.name}
+
+
+def _may_be_optimizer(function: Function, survey: Survey) -> bool:
+    """Whether what steps in a function may be an optimizer, and not a scheduler or a simulation."""
+    if "zero_grad" in function.calls:
+        return True
+    if "optimizers" not in survey.told:
+        survey.told["optimizers"] = _names_optimizers(survey)
+    if survey.told["optimizers"] or _annotated(function):
+        return True
+    for node in function.found.get(ast.Call, ()):
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr == "step":
+            try:
+                if library.says_optimizer(text_of(func.value)):
+                    return True
+            except ValueError:  # an integer too long to print
+                return True
+    return False
+
+
+def _names_optimizers(survey: Survey) -> bool:
+    """Whether the file names torch.optim."""
+    if any(whole.startswith("torch.optim") for whole in survey.names.imported.values()):
+        return True
+    return any(node.attr == "optim" for one in survey.all for node in one.found.get(ast.Attribute, ()))
+
+
+def _annotated(function: Function) -> bool:
+    """Whether a parameter of the function, or a name in it, is said to be an optimizer."""
+    spec = [] if isinstance(function.node, ast.Module) else [function.node.args]
+    for node in (*spec, *function.found.get(ast.AnnAssign, ())):
+        for part in walk(node):
+            match part:
+                case ast.Attribute(attr="optim"):
+                    return True
+                case ast.Constant(value=str(text)) if "optim" in text:
+                    return True
+    return False
+
+
+def _sets_data(function: Function) -> bool:
+    return any(
+        isinstance(target, ast.Attribute) and target.attr == "data"
+        for node in function.found.get(ast.Assign, ())
+        for target in node.targets
+    )
+
+
+def _restored(function: Function) -> bool:
+    """Whether a method sets an attribute that another one of the class loads back."""
+    cls = function.cls
+    return cls is not None and any(function.name in cls.assigns.get(name, ()) for name in cls.restores)
+
+
+def _writes_held(sketch: Sketch) -> bool:
+    """Whether something is written in place that may be a parameter, or the very thing that is asked for its state."""
+    if writes_part(sketch):
+        return True
+    held = {rooted(call.func.value) for call in sketch.calls_of(_STATES) if isinstance(call.func, ast.Attribute)}
+    return any(rooted(node) in held for node in written(sketch))

@@ -1,0 +1,210 @@
+"""Screens of layout, bindings, training, repeats, storages and classes: what they hold back gives nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import pytest
+
+from flake8_tensorcopy.engine import analyse, analysis, flow
+from flake8_tensorcopy.engine.facts import DeadRebinding, Fact
+from flake8_tensorcopy.engine.screens import SCREENS
+from tests.conftest import ROOT
+
+KINDS = (
+    "ByteStrides ClashingExpand DeadRebinding DroppedResult ExpandedBytes ExpandedParameter KeptStorage LeafRebound "
+    "MixedRepeats ModuleAlias NegativeStrides ReboundData RepeatedReference ScrambledAxes SharedDefault "
+    "SharedOptimizerState StaleSnapshot TurnedView UnlinkedArray UnregisteredItems HandedOut"
+).split()
+
+HEAD = "import torch\nfrom torch import nn\n\n\n"
+
+HELD_BACK = {
+    "an argument expanded": ("ClashingExpand", "def f(x, n):\n    return x.mean() + x.expand(n, -1)"),
+    "an attribute expanded": ("ClashingExpand", "def f(self, x):\n    return self.token.expand(x.shape[0], -1, -1)"),
+    "read behind": ("DeadRebinding", "def f(xs, net):\n    for x in xs:\n        x = x.cuda()\n        net(x)"),
+    "read in each pass": (
+        "DeadRebinding",
+        "def f(xs, net, v):\n    for x in xs:\n        x = x * 2\n        if v:\n            print()\n        net(x)",
+    ),
+    "text": ("DeadRebinding", "def f(d):\n    for k in d:\n        k = k.replace('a', 'b')"),
+    "no tensor's method": ("DroppedResult", "def f(x):\n    x.max_depth(3)\n    x.append(1)"),
+    "expanded and no Parameter": ("ExpandedParameter", "def f(x):\n    return x.expand(3, 4)"),
+    "bytes of nothing": ("ExpandedBytes", "def f(x):\n    return x.repeat(2, 1) + x.expand(3, 4)"),
+    "saved nowhere": ("KeptStorage", "def f(x, path):\n    x.share_memory_()"),
+    "a number on self": ("LeafRebound", "class A:\n    def f(self, d, h):\n        self.width = d // h"),
+    "one repeat": ("MixedRepeats", "def f(x):\n    return x.repeat(2, 1)"),
+    "nothing trained": ("ModuleAlias", "def f(net):\n    target = net\n    return target"),
+    "a scheduler steps": (
+        "ModuleAlias",
+        "def f(net, plan):\n    target = net\n    plan.step()\n    return target",
+    ),
+    "flipped for nobody": ("NegativeStrides", "def f(x):\n    return x[::-1]"),
+    "strides for nobody": ("ByteStrides", "def f(x):\n    return x[::-1]"),
+    "data read": ("ReboundData", "def f(a, b):\n    a.best = b.data"),
+    "joined at once": ("RepeatedReference", "def f(x, y):\n    y += 1\n    return torch.cat([x] * 2) + y"),
+    "numbers": ("RepeatedReference", "def f(n, dim):\n    dims = [dim] * n\n    return dims"),
+    "a size left open": ("ScrambledAxes", "def f(x):\n    b, c, h = x.shape\n    return x.view(b, -1)"),
+    "another number": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(b, c, 3)"),
+    "no step": ("SharedOptimizerState", "def f(a, b):\n    a.load_state_dict(b.state_dict())"),
+    "kept and not trained": ("StaleSnapshot", "def f(m):\n    best = m.state_dict()\n    return best"),
+    "in order": ("TurnedView", "def f(x):\n    x = x.t().contiguous()\n    return x.view(-1)"),
+    "another one turned": ("TurnedView", "def f(x, y):\n    z = y.t()\n    return x.view(-1) + z"),
+    "not shared": ("UnlinkedArray", "def f(x, path):\n    torch.save(x, path)"),
+}
+LET_PASS = {
+    "reduced": ("ClashingExpand", "def f(x):\n    m = x.mean(1)\n    return m.expand_as(x)"),
+    "more axes": ("ClashingExpand", "def f(n):\n    x = torch.zeros(2, 3)\n    return x.expand(n)"),
+    "never read": ("DeadRebinding", "def f(xs):\n    for x in xs:\n        x = x * 2"),
+    "read by one arm": (
+        "DeadRebinding",
+        "def f(xs, c):\n    for x in xs:\n        x = x * 2\n        if c:\n            return x\n"
+        "        else:\n            return 0",
+    ),
+    "left before": (
+        "DeadRebinding",
+        "def f(xs, n):\n    for x in xs:\n        if n:\n            x = x * 2\n            continue\n        n(x)",
+    ),
+    "dropped": ("DroppedResult", "def f(x):\n    x.clamp(0, 1)"),
+    "function dropped": ("DroppedResult", "def f(x):\n    torch.clamp(x, 0, 1)"),
+    "Parameter by another name": (
+        "ExpandedParameter",
+        "from torch.nn import Parameter as P\ndef f(x):\n    return P(x.expand(3, 4))",
+    ),
+    "nbytes": ("ExpandedBytes", "def f(x):\n    return x.expand(3, 4).nbytes"),
+    "saved": ("KeptStorage", "def f(x, path):\n    torch.save(x[:3], path)"),
+    "appended part": ("KeptStorage", "def f(xs, out):\n    for x in xs:\n        out.append(x[0])"),
+    "a weight": ("LeafRebound", "def f(m):\n    m.weight = m.weight * 2"),
+    "both repeats": ("MixedRepeats", "def f(x, y):\n    return x.repeat(2, 1) + y.repeat_interleave(2, 0)"),
+    "trained": ("ModuleAlias", "def f(net, opt):\n    target = net\n    opt.step()\n    return target"),
+    "trained by a callee": (
+        "ModuleAlias",
+        "def update(opt):\n    opt.step()\ndef f(net, opt):\n    target = net\n    update(opt)\n    return target",
+    ),
+    "taken over": ("NegativeStrides", "def f(x):\n    return torch.from_numpy(x[::-1])"),
+    "strides": ("ByteStrides", "def f(x, t):\n    return torch.as_strided(t, x.shape, x.strides)"),
+    "data set": ("ReboundData", "def f(a, b):\n    a.data = b.data"),
+    "a layer": ("RepeatedReference", "def f(n):\n    return nn.Sequential(*[nn.Linear(2, 2)] * n)"),
+    "slots written": ("RepeatedReference", "def f(x, n):\n    xs = [x] * n\n    xs[0].add_(1)\n    return xs"),
+    "sizes in another order": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(c, b)"),
+    "loaded and stepped": ("SharedOptimizerState", "def f(a, b):\n    a.load_state_dict(b.state_dict())\n    b.step()"),
+    "parameters written": (
+        "StaleSnapshot",
+        "def f(m):\n    best = m.state_dict()\n    for p in m.parameters():\n        p.mul_(0)\n    return best",
+    ),
+    "turned": ("TurnedView", "def f(x):\n    y = x.t()\n    return y.view(-1)"),
+    "turned by a callee": ("TurnedView", "def g(x):\n    return x.t()\ndef f(x):\n    return g(x).view(-1)"),
+    "shared memory": ("UnlinkedArray", "def f(x):\n    a = x.numpy()\n    x.share_memory_()\n    return a"),
+}
+# Classes of which nothing is run, and such of which something is.
+CLASSES = {
+    "no tensor in the body": (
+        "SharedDefault",
+        "    names = ['a']\n    size = 3\n    def f(self, x):\n        x += 1",
+        False,
+    ),
+    "a dtype as default": ("SharedDefault", "    def f(self, x, dtype=torch.float32):\n        x += 1", False),
+    "a tensor in the body": (
+        "SharedDefault",
+        "    buf = torch.zeros(3)\n    def f(self, x):\n        self.buf += x",
+        True,
+    ),
+    "another attribute written": (
+        "HandedOut",
+        "    def f(self, x):\n        self.seen += x\n    def get(self):\n        return self.buf",
+        False,
+    ),
+    "the one returned": (
+        "HandedOut",
+        "    def f(self, x):\n        self.buf.add_(x)\n    def get(self):\n        return self.buf",
+        True,
+    ),
+    "by another name": (
+        "HandedOut",
+        "    def f(self, x):\n        b = self.buf\n        b[0] = x\n    def get(self):\n        return self.buf",
+        True,
+    ),
+    "a list of numbers": (
+        "UnregisteredItems",
+        "    def __init__(self, n):\n        self.sizes = [n]\n        self.sizes.append(int(n))",
+        False,
+    ),
+    "a list of layers": (
+        "UnregisteredItems",
+        "    def __init__(self, n):\n        layers = []\n        layers.append(nn.Linear(2, 2))\n"
+        "        self.all = layers",
+        True,
+    ),
+}
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The functions that the engine has run, by name."""
+    names: Counter[str] = Counter()
+    run_function = flow.run_function
+
+    def counted(module: Any, function: Any) -> Any:
+        names[function.name] += 1
+        return run_function(module, function)
+
+    monkeypatch.setattr(flow, "run_function", counted)
+    return names
+
+
+@pytest.mark.parametrize(("kind", "text"), HELD_BACK.values(), ids=HELD_BACK)
+def test_what_gives_nothing_is_held_back(ran: Counter[str], kind: str, text: str) -> None:
+    assert analyse(ast.parse(HEAD + text), frozenset({kind})).regions == []
+    assert ran == {}
+
+
+@pytest.mark.parametrize(("kind", "text"), LET_PASS.values(), ids=LET_PASS)
+def test_what_may_give_something_is_run(ran: Counter[str], kind: str, text: str) -> None:
+    analyse(ast.parse(HEAD + text), frozenset({kind}))
+    assert ran["f"] == 1
+
+
+@pytest.mark.parametrize(("kind", "text", "runs"), CLASSES.values(), ids=CLASSES)
+def test_a_class_that_shows_nothing_is_not_run(
+    ran: Counter[str], monkeypatch: pytest.MonkeyPatch, kind: str, text: str, runs: bool
+) -> None:
+    monkeypatch.setitem(SCREENS, kind, lambda sketch: False)  # only the judge of the class runs anything
+    analyse(ast.parse(f"{HEAD}class A(nn.Module):\n{text}"), frozenset({kind}))
+    assert bool(ran) == runs
+
+
+@cache
+def programs() -> list[ast.Module]:
+    paths = [*(ROOT / "tests" / "golden").glob("*.py"), *(ROOT / "fixtures").rglob("*.py")]
+    return [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(paths)]
+
+
+def told(fact: Fact) -> bool:
+    """Whether a rule may say anything of a fact."""
+    return not isinstance(fact, DeadRebinding) or (fact.computed and (fact.uses_itself or fact.uses_sibling))
+
+
+def facts_of(kind: str) -> Counter[tuple[int, int, int]]:
+    found: Counter[tuple[int, int, int]] = Counter()
+    for number, tree in enumerate(programs()):
+        for region in analyse(tree, frozenset({kind})).regions:
+            found.update(
+                (number, fact.site.lineno, fact.site.col_offset)  # type: ignore[attr-defined]
+                for fact in region.facts
+                if told(fact)
+            )
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_fact_of_a_program_is_lost(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    with_screens = facts_of(kind)
+    monkeypatch.delitem(SCREENS, kind, raising=False)
+    monkeypatch.setattr(
+        analysis, "_JUDGES", tuple(judge._replace(screen=lambda survey, cls: True) for judge in analysis._JUDGES)
+    )
+    assert with_screens
+    assert with_screens == facts_of(kind)
