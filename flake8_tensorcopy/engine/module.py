@@ -65,6 +65,7 @@ class Module:
         self.layered: dict[Class, bool] = {}  # classes whose objects have parameters, or have none
         self.registered: set[Obj] = set()  # lists that a ModuleList or ParameterList was made of
         self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
+        self.at_line: dict[int, Function] | None = None  # the innermost function around each line, once asked for
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
         self._arms: dict[object, tuple[Arm, Arm]] = {}

@@ -50,9 +50,11 @@ def changed_since_parting(one: Trace, other: Trace) -> Trace:
     """Everything that two states may differ in; it follows on the trace that both have in common."""
     passed = []
     while one is not other:
-        later, one, other = (one, one.before, other) if one.depth >= other.depth else (other, one, other.before)
-        assert one is not None and other is not None, "two states of different runs"
-        passed.append(later)
+        if one.depth < other.depth:
+            one, other = other, one
+        assert one.before is not None, "two states of one run"
+        passed.append(one)
+        one = one.before
     changed = Trace(one)
     for trace in passed:
         changed.add(trace)

@@ -75,9 +75,11 @@ def meet(one: frozenset[Arm], other: frozenset[Arm]) -> frozenset[Arm]:
     common = one & other
     if len(common) == len(one) or len(common) == len(other):
         return common
-    more = [arm for arm in one - common if arm.none_of is not None and not other.isdisjoint(blocks_around(arm.none_of))]
-    more += [
-        arm for arm in other - common if arm.none_of is not None and not one.isdisjoint(blocks_around(arm.none_of))
+    more = [
+        arm
+        for mine, theirs in ((one, other), (other, one))
+        for arm in mine - common
+        if arm.none_of is not None and not theirs.isdisjoint(blocks_around(arm.none_of))
     ]
     return common.union(more) if more else common
 
