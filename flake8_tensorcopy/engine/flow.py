@@ -158,7 +158,7 @@ def _statement(run: Run, node: ast.stmt) -> None:
     run.written_here = []
     run.pointer_tests = []
     if run.handlers and run.state is not None:
-        run.handlers[-1].add(run.state.copy(), run.entry_field)
+        run.handlers[-1].add(run.state.copy())
     handler(run, node)
     finish(
         run,
@@ -448,7 +448,7 @@ def _try(run: Run, node: ast.Try) -> None:
     run.quiet -= probing
     run.handlers.pop()
     if run.state is not None:
-        reached.add(run.state.copy(), run.entry_field)
+        reached.add(run.state.copy())
         _block(run, node.orelse)
     exits: list[State | None] = [run.state]
     for handler in node.handlers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 
 from flake8_tensorcopy.engine.devices import NO_FLIGHTS, Flights, joined
 from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Place, Value, Write, exclusive, join_values, meet
@@ -300,13 +301,22 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
             one.epoch[obj] = next(_fresh)
         writes = other.writes.get(obj)
         if writes is not None:
-            one.writes[obj] = one.writes.get(obj, NO_WRITES) | writes
+            one.writes[obj] = _of_both(one.writes.get(obj, NO_WRITES), writes)
     if one.arms != other.arms:
         one.arms = meet(one.arms, other.arms)
     if one.grad != other.grad:
         one.grad = None
     one.flights = joined(one.flights, other.flights)
     return one
+
+
+def _of_both(one: frozenset[Write], other: frozenset[Write]) -> frozenset[Write]:
+    """The writes of two paths; of too many the first, as on one path."""
+    both = one | other
+    return frozenset(sorted(both, key=_TICK)[:MAX_WRITES]) if len(both) > MAX_WRITES else both
+
+
+_TICK = attrgetter("tick")
 
 
 def _absorbed(one: State, other: State) -> dict[Place, frozenset[Write]]:
@@ -401,7 +411,7 @@ def join_all(states: Iterable[State | None], entry_field: EntryField) -> State |
     return result
 
 
-FEW = 8  # paths that are joined one after the other
+FEW = 64  # paths that are joined one after the other
 
 
 def join_arms(
@@ -440,23 +450,29 @@ class Reaching:
     """The states in which the body of a `try` may stop: before it and after each of its statements."""
 
     def __init__(self, before: State) -> None:
-        self.states = [(0, before)]  # with how many statements each stands for
+        self.states = [before]
+        self._apart = 1  # of so many statements, the state after one is kept
+        self._skipped = 0
         self._joined: State | None = None
 
-    def add(self, state: State, entry_field: EntryField) -> None:
-        """One more; of a long body, the last ones are joined to as many as they are."""
-        count = 1
-        while len(self.states) > MAX_REACHING and self.states[-1][0] == count:
-            _, earlier = self.states.pop()
-            state, count = _two(earlier, state, entry_field), 2 * count
-        self.states.append((count, state))
+    def add(self, state: State) -> None:
+        """One more.  Of a very long body some states stand for all: what only the others hold is not known."""
+        self._skipped += 1
+        if self._skipped < self._apart:
+            return
+        self._skipped = 0
+        self.states.append(state)
+        if len(self.states) > MAX_REACHING:
+            self.states = self.states[::2]
+            self._apart *= 2
 
     def state(self, entry_field: EntryField) -> State:
         """Where a handler begins."""
         if self._joined is None:
-            self._joined = join_all([state for _, state in self.states], entry_field)
-            assert self._joined is not None
+            self._joined = self.states[0].copy()
+            for state in self.states[1:]:
+                self._joined = _two(self._joined, state.copy(), entry_field)
         return self._joined.copy()
 
 
-MAX_REACHING = 32
+MAX_REACHING = 128
