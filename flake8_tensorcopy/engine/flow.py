@@ -39,7 +39,8 @@ from flake8_tensorcopy.engine.refine import grad_mode, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
 from flake8_tensorcopy.engine.source import COSTS, GROWN, LAYOUT, STATE_DICT, Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
-from flake8_tensorcopy.engine.state import Reaching, State, changed_since_parting, join_all, join_arms
+from flake8_tensorcopy.engine.state import Reaching, State, join_all, join_arms
+from flake8_tensorcopy.engine.traces import changed_since_parting
 from flake8_tensorcopy.engine.values import (
     NUMBER,
     UNKNOWN,
