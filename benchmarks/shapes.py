@@ -152,6 +152,65 @@ def nested(size: int) -> str:
     return HEAD + "\n".join(texts)
 
 
+def cases(size: int) -> str:
+    """One `match` of `size` cases."""
+    body = "".join(
+        f"        case {n}:\n            y = x.view({n}, -1)\n            y.add_({n})\n" for n in range(size)
+    )
+    return HEAD + "def f(x: torch.Tensor, k):\n    y = x\n    match k:\n" + body + "    return x + y\n"
+
+
+def exits(size: int) -> str:
+    """`size` early exits in a row."""
+    body = "".join(f"    if k == {n}:\n        x.add_({n})\n        return x - old\n" for n in range(size))
+    return HEAD + "def f(x: torch.Tensor, k):\n    old = x.clone()\n" + body + "    return x\n"
+
+
+def answers(size: int) -> str:
+    """One `if` with `size` branches, each of which binds a name of its own and leaves a loop or goes on."""
+    body = "".join(
+        f"        elif k == {n}:\n            y{n} = x[{n}]\n            y{n}.add_(1)\n"
+        + "            break\n" * (n % 2)
+        for n in range(size)
+    )
+    return (
+        HEAD
+        + "def f(x: torch.Tensor, ks):\n    for k in ks:\n        if k < 0:\n            pass\n"
+        + body
+        + "    return x\n"
+    )
+
+
+def guarded(size: int) -> str:
+    """A `try` around `size` statements, each of which binds a name."""
+    body = "".join(f"        y{n} = x.view({n}, -1).clone()\n        y{n}.add_(y)\n" for n in range(size // 2))
+    tail = "    except ValueError:\n        y = x\n    return x + y\n"
+    return HEAD + "def f(x: torch.Tensor):\n    y = x.clone()\n    try:\n" + body + tail
+
+
+def attributes(size: int) -> str:
+    """`size` branches in a row, each of which may bind an attribute."""
+    body = "".join(f"        if self.on{n}:\n            self.b{n} = x * {n}\n" for n in range(size))
+    return (
+        HEAD + "class Model(nn.Module):\n    def forward(self, x: torch.Tensor):\n        old = x.clone()\n"
+        "        x.add_(1)\n" + body + "        return x - old\n"
+    )
+
+
+def returning(size: int) -> str:
+    """A class of `size` methods that hand out buffers and `size` that write them."""
+    return (
+        HEAD
+        + "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        + "".join(f'        self.register_buffer("b{n}", torch.zeros(3))\n' for n in range(size))
+        + "".join(
+            f"\n    def get{n}(self):\n        return self.b{n}\n\n"
+            f"    def set{n}(self, x):\n        self.b{n}.add_(x)\n"
+            for n in range(size)
+        )
+    )
+
+
 # The sizes of each: the last is about ten times the one before.
 SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "the same code, repeated": (repeated, (45, 450, 4_500)),
@@ -160,6 +219,12 @@ SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "branches that bind anew": (rewritten, (30, 100, 300, 1_000)),
     "one long computation": (straight, (200, 2_000, 20_000)),
     "one if of many branches": (alternatives, (30, 100, 300, 1_000)),
+    "one match of many cases": (cases, (30, 100, 300, 1_000)),
+    "early exits in a row": (exits, (30, 100, 300, 1_000)),
+    "branches that leave a loop": (answers, (30, 100, 300, 1_000)),
+    "one long try": (guarded, (200, 2_000, 20_000)),
+    "attributes bound in branches": (attributes, (30, 100, 300, 1_000)),
+    "methods that hand out": (returning, (5, 50, 500)),
     "a list appended to": (appended, (30, 100, 300, 1_000)),
     "functions that call each other": (calls, (5, 50, 500)),
     "methods of one class": (methods, (5, 50, 500)),

@@ -267,12 +267,13 @@ def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.
 def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) -> None:
     """A live state_dict kept on self, which another method of a class that trains loads back into the same module."""
     cls = run.function.cls
-    if cls is None or not any("backward" in method.calls for method in cls.methods.values()):
+    if cls is None or not isinstance(target.value, ast.Name) or target.value.id != "self":
         return
-    if not isinstance(target.value, ast.Name) or target.value.id != "self":
+    dicts = [ref.obj for ref in value.refs if ref.obj.kind == "dict"]
+    if not dicts or not any("backward" in method.calls for method in cls.methods.values()):
         return
-    for ref in value.refs:
-        for held in run.now.fields(ref.obj).values() if ref.obj.kind == "dict" else ():
+    for obj in dicts:
+        for held in run.now.fields(obj).values():
             for inner in held.refs:
                 if inner.place is not None and inner.place.origin in ("item", "store"):
                     inner.place.root = name

@@ -21,8 +21,8 @@ MAX_UNROLLED = 4  # items of a list that a comprehension is run for one by one
 def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
     state = run.now
     wraps = len(run.wraps)
-    saved = dict(state.env)
-    versions = dict(state.version)
+    targets = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+    saved = {name: (state.env.get(name), state.version.get(name, 0)) for name in targets}
     first = evaluate(run, node.generators[0].iter)
     elements(run, node, first)
     outer = run.loop
@@ -30,7 +30,7 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
     known = exact_items(run, first)
     if known is not None and isinstance(node, ast.ListComp) and len(known) <= MAX_UNROLLED and _plain(node):
         result = _unrolled(run, node, first, known)
-        _restore_names(run, node, saved, versions)
+        _restore_names(run, saved)
         run.loop = outer
         return result
     for position, generator in enumerate(node.generators):
@@ -71,7 +71,7 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
     hold_parameters(run, node, result.refs[0].obj)
     run.loop = outer
     wrapped_in_each_pass(run, wraps, outer)
-    _restore_names(run, node, saved, versions)
+    _restore_names(run, saved)
     return result
 
 
@@ -91,18 +91,10 @@ def _unrolled(run: Run, node: ast.ListComp, over: Value, known: list[Value]) -> 
     return container(run, node, "list", items)
 
 
-def _restore_names(
-    run: Run,
-    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
-    saved: dict[str, Value],
-    versions: dict[str, int],
-) -> None:
+def _restore_names(run: Run, saved: dict[str, tuple[Value | None, int]]) -> None:
     """The targets of a comprehension are its own."""
-    state = run.now
-    targets = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
-    for name in targets:
-        if name in saved:
-            state.env[name] = saved[name]
-            state.version[name] = versions.get(name, 0)
+    for name, (value, version) in saved.items():
+        if value is None:
+            run.now.unbind(name)
         else:
-            state.env.pop(name, None)
+            run.now.rebind(name, value, version)

@@ -103,7 +103,7 @@ def _shift(run: Run, obj: Obj) -> None:
     for held in fields.values():
         joined = held if joined is None else join_values(joined, held)
     if joined is not None:
-        run.now.heap[obj] = {"[*]": joined}
+        run.now.set_fields(obj, {"[*]": joined})
 
 
 def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.blocks import denied, entered
 from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.graph import graph_of, graph_of_result, sink
 from flake8_tensorcopy.engine.items import each_item, one_row
@@ -619,12 +620,13 @@ def _ifexp(run: Run, node: ast.IfExp) -> Value:
     values = []
     branches = []
     for arm, branch in ((yes, node.body), (no, node.orelse)):
-        if arm.other in arms:
+        if denied(arm, arms):
             continue
-        state.arms = arms | {arm}
+        arm.met = arm.other.met = True
+        state.arms = entered(arms, arm)
         value = evaluate(run, branch)
         branches.append((branch, value))
-        values.append(Value(tuple(ref.under(frozenset({arm})) for ref in value.refs), value.kind, value.const))
+        values.append(Value(tuple(ref.under(entered(frozenset(), arm)) for ref in value.refs), value.kind, value.const))
     state.arms = arms
     run.branches[node] = tuple(branches)
     return values[0] if len(values) == 1 else join_values(values[0], values[1])
@@ -671,7 +673,7 @@ def store_item(
         if before is not None:
             held = join_values(before, held)
     if fresh:
-        run.now.heap.setdefault(obj, {})[key] = held  # made by this expression: no other state has it
+        run.now.fill_field(obj, key, held)  # made by this expression
     else:
         run.now.set_field(obj, key, held)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.assign import assign, augmented_assignment, bind_target, swap
+from flake8_tensorcopy.engine.blocks import PLAIN, denied, entered, passed, put_into_block
 from flake8_tensorcopy.engine.duplicates import assigned_update
 from flake8_tensorcopy.engine.evaluate import (
     arm_of,
@@ -38,7 +39,8 @@ from flake8_tensorcopy.engine.refine import grad_mode, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
 from flake8_tensorcopy.engine.source import COSTS, GROWN, LAYOUT, STATE_DICT, Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
-from flake8_tensorcopy.engine.state import State, join, join_all
+from flake8_tensorcopy.engine.state import Reaching, State, join_all, join_arms
+from flake8_tensorcopy.engine.traces import changed_since_parting
 from flake8_tensorcopy.engine.values import (
     NUMBER,
     UNKNOWN,
@@ -157,7 +159,7 @@ def _statement(run: Run, node: ast.stmt) -> None:
     run.written_here = []
     run.pointer_tests = []
     if run.handlers and run.state is not None:
-        run.handlers[-1].append(run.state.copy())
+        run.handlers[-1].add(run.state.copy())
     handler(run, node)
     finish(
         run,
@@ -239,32 +241,32 @@ def _if(run: Run, node: ast.If) -> None:
         yes, no = arm_of(run, node.test)
         before = run.now
         arms = before.arms
-        possible = [arm for arm in (yes, no) if arm.other not in arms]
+        if len(arms) >= PLAIN:
+            run.blocks = put_into_block(run.blocks, arms, yes, no)
+        yes.met = no.met = True
+        blocks = run.blocks
+        possible = [arm for arm in (yes, no) if not denied(arm, arms)]
         if yes in possible:
             run.state = before.copy()
-            run.now.arms = arms | {yes}
+            run.now.arms = entered(arms, yes)
             refine(run, node.test, True)
             _block(run, node.body)
+            run.blocks = blocks
             exits.append((run.state, arms))
         if no not in possible:
             run.state = None
             break
         run.state = before.copy() if yes in possible else before
-        run.now.arms = arms | {no}
+        run.now.arms = passed(arms, no)
         refine(run, node.test, False)
         if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
             node = node.orelse[0]
             run.stmt = node
             continue
         _block(run, node.orelse)
+        run.blocks = blocks
         break
-    state = run.state
-    for exit_, arms in reversed(exits):
-        both = state is not None and exit_ is not None
-        state = join(exit_, state, run.entry_field)
-        if both and state is not None:
-            state.arms = arms
-    run.state = state
+    run.state = join_arms(exits, run.state, run.entry_field)
 
 
 def _loop(
@@ -327,13 +329,16 @@ def _changed(before: State | None, after: State) -> bool:
     """Whether a pass of a loop changed what the next one starts from."""
     if before is None:
         return True
-    if before.heap != after.heap or before.epoch != after.epoch:
-        return True
-    for name, value in before.env.items():
-        if after.env.get(name) is not value:
-            return True
-    return any(after.writes.get(obj) != writes for obj, writes in before.writes.items()) or any(
-        obj.owner != "fresh" for obj in after.writes if obj not in before.writes
+    changed = changed_since_parting(before.trace, after.trace)
+    return (
+        any(before.heap.get(obj) != after.heap.get(obj) for obj in changed.fields)
+        or any(before.epoch.get(obj) != after.epoch.get(obj) for obj in changed.objs)
+        or any(name in before.env and after.env.get(name) is not before.env[name] for name in changed.names)
+        or any(
+            after.writes.get(obj) != before.writes.get(obj)
+            for obj in changed.objs
+            if obj in before.writes or obj.owner != "fresh"
+        )
     )
 
 
@@ -436,7 +441,7 @@ def _own_context(run: Run, node: ast.expr) -> bool:
 
 def _try(run: Run, node: ast.Try) -> None:
     before = run.now.copy()
-    reached: list[State] = []
+    reached = Reaching(before)
     run.handlers.append(reached)
     probing = bool(node.handlers) and len(node.body) <= 3
     run.quiet += probing
@@ -444,13 +449,11 @@ def _try(run: Run, node: ast.Try) -> None:
     run.quiet -= probing
     run.handlers.pop()
     if run.state is not None:
-        reached.append(run.state.copy())
+        reached.add(run.state.copy())
         _block(run, node.orelse)
     exits: list[State | None] = [run.state]
     for handler in node.handlers:
-        run.state = join_all([before, *reached], run.entry_field)
-        if run.state is None:
-            continue
+        run.state = reached.state(run.entry_field)
         if handler.type is not None:
             evaluate(run, handler.type)
         if handler.name:
@@ -460,7 +463,7 @@ def _try(run: Run, node: ast.Try) -> None:
     run.state = join_all(exits, run.entry_field)
     if node.finalbody:
         if run.state is None:
-            run.state = join_all([before, *reached], run.entry_field)
+            run.state = reached.state(run.entry_field)
             _block(run, node.finalbody)
             run.state = None
         else:
@@ -499,7 +502,7 @@ def _assert(run: Run, node: ast.Assert) -> None:
 def _delete(run: Run, node: ast.Delete) -> None:
     for target in node.targets:
         if isinstance(target, ast.Name):
-            run.now.env.pop(target.id, None)
+            run.now.unbind(target.id)
         elif isinstance(target, ast.Attribute):
             for ref in evaluate(run, target.value).refs:
                 run.now.set_field(ref.obj, "." + target.attr, UNKNOWN)
@@ -513,7 +516,7 @@ def _function(run: Run, node: FunctionNode) -> None:
 
 def _class(run: Run, node: ast.ClassDef) -> None:
     # Classes are surveyed before any run; the name stands for the class.
-    run.now.env.pop(node.name, None)
+    run.now.unbind(node.name)
 
 
 def _match(run: Run, node: ast.Match) -> None:
@@ -525,10 +528,9 @@ def _match(run: Run, node: ast.Match) -> None:
     before = run.now
     exits: list[State | None] = []
     exhaustive = False
-    choices = [run.module.arms((id(node), run.loop, position)) for position in range(len(node.cases))]
-    for position, case in enumerate(node.cases):
+    for case, arms in zip(node.cases, run.module.cases(node, run.loop), strict=True):
         run.state = before.copy()
-        run.now.arms = before.arms | {arms[0 if at == position else 1] for at, arms in enumerate(choices)}
+        run.now.arms = before.arms | arms
         _bind_pattern(run, case.pattern, subject, node.subject)
         if case.guard is not None:
             run.use(evaluate(run, case.guard), case.guard, "test")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_tensorcopy.engine.classes import effects_on_self, holds_tensors, way_from
+from flake8_tensorcopy.engine.classes import MethodEffect, effects_on_self, holds_tensors, way_from
 from flake8_tensorcopy.engine.copies import handed_copy, returned_copy
 from flake8_tensorcopy.engine.facts import Copy, Fact, HandedOut, StaleRead, changed
 from flake8_tensorcopy.engine.graph import root_of
@@ -307,8 +307,11 @@ def returned_buffers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
         and not sets_up(one.method.name)
         and one.effect.node not in wrong
     ]
+    by_way: dict[tuple[str, ...], list[MethodEffect]] = {}
+    for one in writers:
+        by_way.setdefault(_way(one.effect.target.slots), []).append(one)
     for run, node, ref, slots in returned:
-        for writer, effect in writers:
+        for writer, effect in by_way.get(_way(slots), ()):
             if _same_slots(effect.target.slots, slots) and _at_once(effect.chain, ref.chain):
                 evidence = max(run.evidence_of(ref, None), holds_tensors(module, cls, slots))
                 fact = _returned(run, node, ref, effect.op, effect.node, writer.name, "method", evidence)
@@ -364,6 +367,11 @@ def _bound_here(state: State, me: Obj, obj: Obj) -> tuple[str, ...]:
     if obj.kind != "tensor":
         return ()
     return next(((key,) for key, held in state.fields(me).items() if held.obj is obj), ())
+
+
+def _way(slots: tuple[str, ...]) -> tuple[str, ...]:
+    """What ways that are the same have in common."""
+    return slots[:1] + tuple("" if _variable(slot) else slot for slot in slots[1:])
 
 
 def _same_slots(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

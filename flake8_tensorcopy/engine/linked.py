@@ -52,18 +52,18 @@ def linked(obj: Obj, strict: bool = False) -> Iterator[Obj]:
                 pending.append(one.parent)  # an item of a result, or an attribute: `model(x).loss`
 
 
-def terms(obj: Obj) -> Iterator[Obj]:
+def terms(obj: Obj) -> list[Obj]:
     """What a loss was scaled, averaged or summed from, itself first."""
     pending = [obj]
-    seen: set[Obj] = set()
+    seen: dict[Obj, None] = {}
     while pending and len(seen) < MAX_LINKED:
         one = pending.pop()
         if one in seen or off(one):
             continue
-        seen.add(one)
-        yield one
-        if one.made in SCALES or _scaled(one):
-            pending.extend(one.operands)
+        seen[one] = None
+        if one.made in SCALES or (one.made == "call" and _scaled(one)):
+            pending += one.operands
+    return list(seen)
 
 
 def _scaled(obj: Obj) -> bool:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.graph import frozen_attributes
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
@@ -65,9 +66,11 @@ class Module:
         self.registered: set[Obj] = set()  # lists that a ModuleList or ParameterList was made of
         self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
         self._callers_run: set[str] = set()
+        self.at_line: dict[int, Function] | None = None  # the innermost function around each line, once asked for
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
         self._arms: dict[object, tuple[Arm, Arm]] = {}
+        self._cases: dict[tuple[ast.Match, tuple[int, ...]], list[frozenset[Arm]]] = {}
         self.passed: dict[Function, list[Passed]] = {}  # what calls pass to functions whose facts may ask for it
 
     def arms(self, test: object) -> tuple[Arm, Arm]:
@@ -75,6 +78,14 @@ class Module:
         known = self._arms.get(test)
         if known is None:
             known = self._arms[test] = both_arms(test)
+        return known
+
+    def cases(self, node: ast.Match, loop: tuple[int, ...]) -> list[frozenset[Arm]]:
+        """The arms of a path through each case of a `match`, in one pass of the loops around it."""
+        known = self._cases.get((node, loop))
+        if known is None:
+            choices = [self.arms((id(node), loop, position)) for position in range(len(node.cases))]
+            known = self._cases[(node, loop)] = list(one_each(choices))
         return known
 
     # ----- runs of other functions

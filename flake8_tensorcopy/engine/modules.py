@@ -307,4 +307,4 @@ def may_change(run: Run, obj: Obj) -> None:
     }
     run.now.forget(obj)
     if kept:
-        run.now.heap[obj] = kept
+        run.now.set_fields(obj, kept)

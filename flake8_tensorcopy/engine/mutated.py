@@ -72,15 +72,12 @@ _NO_READS = frozenset({"receiver", "bind", "test", "logged"})
 
 def function_at(module: Module, node: ast.AST) -> Function | None:
     """The function or method in which a node stands."""
-    line = getattr(node, "lineno", 0)
-    best: Function | None = None
-    for function in module.survey.all:
-        where = function.node
-        if isinstance(where, ast.Module) or not where.lineno <= line <= (where.end_lineno or where.lineno):
-            continue
-        if best is None or where.lineno >= best.node.lineno:  # type: ignore[union-attr]
-            best = function
-    return best
+    if module.at_line is None:
+        module.at_line = {}
+        nodes = [(one.node, one) for one in module.survey.all if not isinstance(one.node, ast.Module)]
+        for where, function in sorted(nodes, key=lambda pair: pair[0].lineno):  # the inner ones last
+            module.at_line.update(dict.fromkeys(range(where.lineno, (where.end_lineno or where.lineno) + 1), function))
+    return module.at_line.get(getattr(node, "lineno", 0))
 
 
 def says_inplace(function: Function, written: str = "") -> bool:

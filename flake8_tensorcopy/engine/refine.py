@@ -64,7 +64,7 @@ def _refine_identity(run: Run, left: ast.Name, op: ast.cmpop, right: ast.expr, t
         return
     if isinstance(right, ast.Constant) and right.value is None:
         if same:
-            run.now.env[left.id] = Value(kind="none")
+            run.now.rebind(left.id, Value(kind="none"))
         return
     other = evaluate(run, right)
     objs = {ref.obj for ref in other.refs}
@@ -75,7 +75,7 @@ def _refine_identity(run: Run, left: ast.Name, op: ast.cmpop, right: ast.expr, t
         ref for ref in value.refs if ref.obj not in objs or not any(link.kind in (MAYBE, ALIAS) for link in ref.chain)
     )
     if len(kept) < len(value.refs):
-        run.now.env[left.id] = Value(kept) if kept else UNKNOWN
+        run.now.rebind(left.id, Value(kept) if kept else UNKNOWN)
 
 
 def grad_mode(run: Run, node: ast.expr) -> str | None:

@@ -151,15 +151,12 @@ def _note(
 ) -> None:
     if any(detached(ref) for ref in value.refs):
         return
-    objs = tuple(dict.fromkeys(one for ref in value.refs for one in terms(ref.obj)))
-    if not objs:
+    found = [terms(obj) for obj in dict.fromkeys(ref.obj for ref in value.refs)]
+    if not any(found):
         return
-    if len(value.refs) > 1:
-        # Of several alternatives each has to be on the graph.
-        common = set(objs)
-        for ref in value.refs:
-            common &= set(terms(ref.obj))
-        objs = tuple(one for one in objs if one in common)
+    # Of several alternatives each has to be on the graph.
+    common = set(found[0]).intersection(*found[1:])
+    objs = tuple(one for one in found[0] if one in common)
     now = run.now
     keeper = (*keeper, *(ref.obj for ref in _held(run, target)))
     run.trail.added.append(

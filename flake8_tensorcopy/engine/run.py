@@ -19,7 +19,7 @@ from flake8_tensorcopy.engine.graph import Tape
 from flake8_tensorcopy.engine.nodes import children, walk
 from flake8_tensorcopy.engine.parts import mixed
 from flake8_tensorcopy.engine.source import Function
-from flake8_tensorcopy.engine.state import State
+from flake8_tensorcopy.engine.state import Reaching, State
 from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.trail import Trail
 from flake8_tensorcopy.engine.values import (
@@ -149,7 +149,8 @@ class Run:
         self.loop: tuple[int, ...] = ()
         self.within: tuple[ast.stmt, ...] = ()  # the loops under way, of which `loop` tells the passes
         self.frames: list[LoopFrame] = []
-        self.handlers: list[list[State]] = []
+        self.handlers: list[Reaching] = []  # of the `try`s under way
+        self.blocks: list[Arm] = []  # those of the tests passed in a row, where they are many
         self.stmt: ast.stmt | None = None
         self.clock = 0  # statements executed
         self.ticks = 0  # reads and writes
@@ -564,8 +565,9 @@ class Run:
     def copied_into(self, ref: Ref, source: Value) -> None:
         """`x.copy_(y)`: what was taken from x is written back."""
         if ref.place is not None and any(other.obj is ref.obj for other in source.refs):
-            known = self.now.absorbed.get(ref.place, frozenset())
-            self.now.absorbed[ref.place] = known | self.now.written(ref.obj)
+            absorbed = self.now.absorbed
+            known = absorbed.get(ref.place, frozenset()) | self.now.written(ref.obj)
+            self.now.absorbed = {**absorbed, ref.place: known}
             self.written_back.add(ref.obj)
 
     def hand_out(self, value: Value, node: ast.AST, how: str, into: Obj | None = None) -> None:

@@ -126,13 +126,16 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         return
     if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
         return
+    roles = [other.role for other in uses if other.ref.place is place]
+    role = max(roles, key=lambda name: _RANK.get(name, 0))
+    if run.knows_stale(write.node, place, (len(uses) > 1, "difference" in roles, _RANK.get(role, 0))):
+        stored_read(run, use, write)
+        return
     read_chain, written_chain = ref.chain[: ref.held], write.ref.chain[: write.ref.held]
     start = common_prefix(read_chain, written_chain)
     mine, theirs = read_chain[start:], written_chain[start:]
     # `x.reshape(-1).add_(1)`: perhaps the write is to a copy that nobody holds.
     perhaps = [link for link in write.ref.chain[write.ref.held :] if link.kind == MAYBE]
-    roles = [other.role for other in uses if other.ref.place is place]
-    role = max(roles, key=lambda name: _RANK.get(name, 0))
     together = any(
         other.ref.obj is ref.obj
         and other.ref.place is not None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 
 from flake8_tensorcopy.engine.devices import NO_FLIGHTS, Flights, joined
-from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Place, Value, Write, exclusive, join_values
+from flake8_tensorcopy.engine.traces import Trace, changed_since_parting
+from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Place, Value, Write, exclusive, join_values, meet
 
 _fresh = itertools.count(1)
 
@@ -16,10 +18,18 @@ EntryField = Callable[["State", Obj, str], Value]
 NO_WRITES: frozenset[Write] = frozenset()
 
 
-class State:
-    """What holds at one point of a function on the paths that reach it."""
+# The tables of a state that a copy shares with it until either is changed.
+_NAMES, _HEAP, _EPOCH, _WRITES = 1, 2, 4, 8
+_ALL = _NAMES | _HEAP | _EPOCH | _WRITES
 
-    __slots__ = ("absorbed", "arms", "env", "epoch", "flights", "grad", "heap", "version", "writes")
+
+class State:
+    """What holds at one point of a function on the paths that reach it.
+
+    Its tables are for reading: only its methods change them.
+    """
+
+    __slots__ = ("_lent", "absorbed", "arms", "env", "epoch", "flights", "grad", "heap", "trace", "version", "writes")
 
     def __init__(self) -> None:
         self.env: dict[str, Value] = {}
@@ -28,48 +38,116 @@ class State:
         self.epoch: dict[Obj, int] = {}
         self.writes: dict[Obj, frozenset[Write]] = {}
         self.arms: frozenset[Arm] = frozenset()
-        self.absorbed: dict[Place, frozenset[Write]] = {}  # writes that a `copy_` through the binding made good
+        # Writes that a `copy_` through the binding made good; never changed, only replaced.
+        self.absorbed: dict[Place, frozenset[Write]] = {}
         self.grad: bool | None = True
         self.flights: Flights = NO_FLIGHTS  # never changed, only replaced
+        self.trace = Trace(None)
+        self._lent = 0
 
     def copy(self) -> State:
         new = State.__new__(State)
-        new.env = self.env.copy()
-        new.version = self.version.copy()
-        new.heap = self.heap.copy()
-        new.epoch = self.epoch.copy()
-        new.writes = self.writes.copy()
+        new.env = self.env
+        new.version = self.version
+        new.heap = self.heap
+        new.epoch = self.epoch
+        new.writes = self.writes
         new.arms = self.arms
-        new.absorbed = self.absorbed.copy()
+        new.absorbed = self.absorbed
         new.grad = self.grad
         new.flights = self.flights
+        new._lent = self._lent = _ALL
+        before = self.trace
+        new.trace, self.trace = Trace(before), Trace(before)
         return new
 
+    def _own_names(self) -> None:
+        self.env = self.env.copy()
+        self.version = self.version.copy()
+        self._lent &= ~_NAMES
+
+    def _own_heap(self) -> None:
+        self.heap = self.heap.copy()
+        self._lent &= ~_HEAP
+
+    def _own_epoch(self) -> None:
+        self.epoch = self.epoch.copy()
+        self._lent &= ~_EPOCH
+
+    def _own_writes(self) -> None:
+        self.writes = self.writes.copy()
+        self._lent &= ~_WRITES
+
     def bind(self, name: str, value: Value) -> None:
+        self.rebind(name, value, next(_fresh))
+
+    def rebind(self, name: str, value: Value, version: int | None = None) -> None:
+        """The name has this value; without a version it still stands for the same thing."""
+        if self._lent & _NAMES:
+            self._own_names()
         self.env[name] = value
-        self.version[name] = next(_fresh)
+        if version is not None:
+            self.version[name] = version
+        self.trace.names[name] = None
+
+    def unbind(self, name: str) -> None:
+        if name in self.env:
+            if self._lent & _NAMES:
+                self._own_names()
+            del self.env[name]
+            self.trace.names[name] = None
 
     def touch(self, name: str) -> None:
         """The name may stand for another number from here on."""
+        if self._lent & _NAMES:
+            self._own_names()
         self.version[name] = next(_fresh)
+        self.trace.names[name] = None
 
     def fields(self, obj: Obj) -> dict[str, Value]:
-        return self.heap.get(obj, {})
+        return self.heap.get(obj, _NO_FIELDS)
 
     def set_field(self, obj: Obj, key: str, value: Value) -> None:
+        if self._lent & _HEAP:
+            self._own_heap()
         fields = dict(self.heap.get(obj, ()))
         fields[key] = value
         self.heap[obj] = fields
+        self.trace.field(obj, key)
+
+    def fill_field(self, obj: Obj, key: str, value: Value) -> None:
+        """The same for an object that no other state knows yet."""
+        if self._lent & _HEAP:
+            self._own_heap()
+        self.heap.setdefault(obj, {})[key] = value
+        self.trace.field(obj, key)
+
+    def set_fields(self, obj: Obj, fields: dict[str, Value]) -> None:
+        """All that is known of the object."""
+        if self._lent & _HEAP:
+            self._own_heap()
+        self.heap[obj] = fields
+        self.trace.fields[obj] = None
 
     def drop(self, obj: Obj, key: str) -> None:
         """One field of the object is another one from here on."""
-        self.heap[obj] = {name: value for name, value in self.fields(obj).items() if name != key}
-        self.epoch[obj] = next(_fresh)
+        self.set_fields(obj, {name: value for name, value in self.fields(obj).items() if name != key})
+        self._renew(obj)
 
     def forget(self, obj: Obj) -> None:
         """The object's fields may all have changed (an unknown call got it)."""
-        self.heap.pop(obj, None)
+        if obj in self.heap:
+            if self._lent & _HEAP:
+                self._own_heap()
+            del self.heap[obj]
+            self.trace.fields[obj] = None
+        self._renew(obj)
+
+    def _renew(self, obj: Obj) -> None:
+        if self._lent & _EPOCH:
+            self._own_epoch()
         self.epoch[obj] = next(_fresh)
+        self.trace.objs[obj] = None
 
     def written(self, obj: Obj) -> frozenset[Write]:
         found = self.writes.get(obj, NO_WRITES)
@@ -81,9 +159,28 @@ class State:
     def add_write(self, obj: Obj, write: Write) -> None:
         known = self.writes.get(obj, NO_WRITES)
         if len(known) < MAX_WRITES:
+            if self._lent & _WRITES:
+                self._own_writes()
             self.writes[obj] = known | {write}
+            self.trace.objs[obj] = None
         if obj.any_of is not None and obj.any_of is not obj:
             self.add_write(obj.any_of, write)
+
+    def settle(self, changed: Trace) -> None:
+        """Make the tables its own that a join is about to change, and say what it may change."""
+        if self._lent:
+            if changed.names and self._lent & _NAMES:
+                self._own_names()
+            if changed.fields and self._lent & _HEAP:
+                self._own_heap()
+            if changed.objs and self._lent & _EPOCH:
+                self._own_epoch()
+            if changed.objs and self._lent & _WRITES:
+                self._own_writes()
+        self.trace = changed
+
+
+_NO_FIELDS: dict[str, Value] = {}
 
 
 def join(one: State | None, other: State | None, entry_field: EntryField) -> State | None:
@@ -92,75 +189,90 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
         return other
     if other is None or one is other:
         return one
-    env = one.env
+    changed = changed_since_parting(one.trace, other.trace)
+    one.settle(changed)
     # Where the two paths disagree, each alternative is known to come with the arms of its path.
     only_one, only_other = one.arms - other.arms, other.arms - one.arms
-    apart = _Apart(dict(one.writes), other.writes)
-    if one.absorbed or other.absorbed:
+    apart = _Apart(one.writes, other.writes)
+    if one.absorbed is not other.absorbed:
         one.absorbed = _absorbed(one, other)
-    for name, value in other.env.items():
-        mine = env.get(name)
-        if mine is None:
+    env = one.env
+    for name in changed.names:
+        value, mine = other.env.get(name), env.get(name)
+        if value is None or mine is value:
+            pass
+        elif mine is None:
             env[name] = value
-        elif mine is not value:
+        else:
             mine, value = apart.values(mine, value)
             env[name] = join_values(_under(mine, only_one, one.arms), _under(value, only_other, other.arms))
-    for name, version in other.version.items():
-        if one.version.get(name) != version:
+        version = other.version.get(name)
+        if version is not None and one.version.get(name) != version:
             one.version[name] = next(_fresh)
     heap = one.heap
-    for obj, fields in other.heap.items():
-        mine_fields = heap.get(obj)
+    for obj, keys in changed.fields.items():
+        mine_fields, fields = heap.get(obj), other.heap.get(obj)
         if mine_fields is fields:
             continue
+        made_here = obj.owner == "fresh" and obj.loop is not None
+        if fields is None:
+            assert mine_fields is not None
+            heap[obj] = {
+                key: _under(value, only_one, one.arms)
+                if made_here  # there is none on the other path
+                else join_values(
+                    _under(value, only_one, one.arms), _under(entry_field(other, obj, key), only_other, other.arms)
+                )
+                for key, value in mine_fields.items()
+            }
+            continue
         if mine_fields is None:
-            if obj.owner == "fresh" and obj.loop is not None:
-                # Made on the other path: there is none on this one.
+            if made_here:
                 heap[obj] = {key: _under(value, only_other, other.arms) for key, value in fields.items()}
                 continue
-            mine_fields = {}
+            mine_fields, keys = {}, None
         if obj.kind == "list" and obj.loop is not None and obj.data != "each" and mine_fields.keys() != fields.keys():
             mine_fields, fields = _of_any_length(mine_fields, fields), _of_any_length(fields, mine_fields)
-        merged = {key: value for key, value in mine_fields.items() if key in fields or not _absent(obj, key)}
-        for key in {**mine_fields, **fields}:
+            keys = None
+        merged = {} if keys is None else mine_fields.copy()
+        for key in {**mine_fields, **fields} if keys is None else keys:
+            here, there = mine_fields.get(key), fields.get(key)
+            if here is None and there is None:
+                continue
             if obj.data == "each" and _met(mine_fields, fields, key):
-                merged[key] = mine_fields.get(key) or fields[key]
+                merged[key] = here or there  # type: ignore[assignment]
                 continue
-            if _absent(obj, key) and (key not in mine_fields or key not in fields):
-                merged[key] = (
-                    _under(mine_fields[key], only_one, one.arms)
-                    if key in mine_fields
-                    else _under(fields[key], only_other, other.arms)
-                )
+            if _absent(obj, key) and (here is None or there is None):
+                merged[key] = _under(here, only_one, one.arms) if here else _under(there, only_other, other.arms)  # type: ignore[arg-type]
                 continue
-            left = mine_fields.get(key) or entry_field(one, obj, key)
-            right = fields.get(key) or entry_field(other, obj, key)
+            left, right = here or entry_field(one, obj, key), there or entry_field(other, obj, key)
             if left is not right:
                 left, right = apart.values(left, right)
                 left = join_values(_under(left, only_one, one.arms), _under(right, only_other, other.arms))
             merged[key] = left
         heap[obj] = merged
-    for obj, fields in list(heap.items()):
-        if obj not in other.heap and obj.owner == "fresh" and obj.loop is not None:
-            heap[obj] = {key: _under(value, only_one, one.arms) for key, value in fields.items()}
-        elif obj not in other.heap:
-            heap[obj] = {
-                key: join_values(
-                    _under(value, only_one, one.arms), _under(entry_field(other, obj, key), only_other, other.arms)
-                )
-                for key, value in fields.items()
-            }
-    for obj, epoch in other.epoch.items():
-        if one.epoch.get(obj) != epoch:
+    for obj in changed.objs:
+        epoch = other.epoch.get(obj)
+        if epoch is not None and one.epoch.get(obj) != epoch:
             one.epoch[obj] = next(_fresh)
-    for obj, writes in other.writes.items():
-        one.writes[obj] = one.writes.get(obj, NO_WRITES) | writes
+        writes = other.writes.get(obj)
+        if writes is not None:
+            one.writes[obj] = _of_both(one.writes.get(obj, NO_WRITES), writes)
     if one.arms != other.arms:
-        one.arms = one.arms & other.arms
+        one.arms = meet(one.arms, other.arms)
     if one.grad != other.grad:
         one.grad = None
     one.flights = joined(one.flights, other.flights)
     return one
+
+
+def _of_both(one: frozenset[Write], other: frozenset[Write]) -> frozenset[Write]:
+    """The writes of two paths; of too many the first, as on one path."""
+    both = one | other
+    return frozenset(sorted(both, key=_TICK)[:MAX_WRITES]) if len(both) > MAX_WRITES else both
+
+
+_TICK = attrgetter("tick")
 
 
 def _absorbed(one: State, other: State) -> dict[Place, frozenset[Write]]:
@@ -241,7 +353,82 @@ def _under(value: Value, arms: frozenset[Arm], path: frozenset[Arm]) -> Value:
 
 
 def join_all(states: Iterable[State | None], entry_field: EntryField) -> State | None:
+    """Where any of the paths may have come from."""
+    arriving = [state.copy() for state in states if state is not None]
+    # Of many paths, neighbours first: what few of them have changed is then looked at a few times, not at each path.
+    while len(arriving) > FEW:
+        arriving = [
+            _two(arriving[at], arriving[at + 1], entry_field) if at + 1 < len(arriving) else arriving[at]
+            for at in range(0, len(arriving), 2)
+        ]
     result: State | None = None
-    for state in states:
-        result = join(result, None if state is None else state.copy(), entry_field)
+    for state in arriving:
+        result = join(result, state, entry_field)
     return result
+
+
+FEW = 64  # paths that are joined one after the other
+
+
+def join_arms(
+    exits: list[tuple[State | None, frozenset[Arm]]], last: State | None, entry_field: EntryField
+) -> State | None:
+    """After an `if` with `elif`s: each arm's exit, with the arms passed before its test, and that of the `else`."""
+    ends = [*exits, (last, frozenset())]
+    while len(ends) > FEW:
+        ends = [
+            (_arm_and_rest(*ends[at], ends[at + 1][0], entry_field), ends[at][1]) if at + 1 < len(ends) else ends[at]
+            for at in range(0, len(ends), 2)
+        ]
+    state = ends[-1][0]
+    for exit_, arms in reversed(ends[:-1]):
+        state = _arm_and_rest(exit_, arms, state, entry_field)
+    return state
+
+
+def _arm_and_rest(
+    exit_: State | None, arms: frozenset[Arm], rest: State | None, entry_field: EntryField
+) -> State | None:
+    if exit_ is None or rest is None:
+        return exit_ or rest
+    state = _two(exit_, rest, entry_field)
+    state.arms = arms
+    return state
+
+
+def _two(one: State, other: State, entry_field: EntryField) -> State:
+    state = join(one, other, entry_field)
+    assert state is not None
+    return state
+
+
+class Reaching:
+    """The states in which the body of a `try` may stop: before it and after each of its statements."""
+
+    def __init__(self, before: State) -> None:
+        self.states = [before]
+        self._apart = 1  # of so many statements, the state after one is kept
+        self._skipped = 0
+        self._joined: State | None = None
+
+    def add(self, state: State) -> None:
+        """One more.  Of a very long body some states stand for all: what only the others hold is not known."""
+        self._skipped += 1
+        if self._skipped < self._apart:
+            return
+        self._skipped = 0
+        self.states.append(state)
+        if len(self.states) > MAX_REACHING:
+            self.states = self.states[::2]
+            self._apart *= 2
+
+    def state(self, entry_field: EntryField) -> State:
+        """Where a handler begins."""
+        if self._joined is None:
+            self._joined = self.states[0].copy()
+            for state in self.states[1:]:
+                self._joined = _two(self._joined, state.copy(), entry_field)
+        return self._joined.copy()
+
+
+MAX_REACHING = 128

@@ -41,7 +41,7 @@ class Arm:
     One object for each test of a file and each way (`Module.arms`): sets of arms are what an analysis compares most.
     """
 
-    __slots__ = ("other", "taken", "test", "text")
+    __slots__ = ("met", "none_of", "one_of", "other", "parts", "taken", "test", "text")
 
     other: Arm
 
@@ -49,6 +49,11 @@ class Arm:
         self.test = test
         self.taken = taken
         self.text = str(test[0]) if isinstance(test, tuple) else ""
+        self.met = False
+        # See `blocks`: the arm of the block of tests that says "one of these", which this one implies;
+        self.one_of: Arm | None = None
+        self.none_of: Arm | None = None  # the one that says "none of these", which implies this one;
+        self.parts: list[Arm] = []  # of such an arm: what it implies.
 
 
 def both_arms(test: object) -> tuple[Arm, Arm]:
@@ -56,6 +61,27 @@ def both_arms(test: object) -> tuple[Arm, Arm]:
     yes, no = Arm(test, True), Arm(test, False)
     yes.other, no.other = no, yes
     return yes, no
+
+
+def blocks_around(block: Arm | None) -> Iterator[Arm]:
+    """The arm of a block and those of the blocks around it, on the same side."""
+    while block is not None:
+        yield block
+        block = block.one_of or block.none_of
+
+
+def meet(one: frozenset[Arm], other: frozenset[Arm]) -> frozenset[Arm]:
+    """What holds on both of two paths."""
+    common = one & other
+    if len(common) == len(one) or len(common) == len(other):
+        return common
+    more = [
+        arm
+        for mine, theirs in ((one, other), (other, one))
+        for arm in mine - common
+        if arm.none_of is not None and not theirs.isdisjoint(blocks_around(arm.none_of))
+    ]
+    return common.union(more) if more else common
 
 
 class Link:
@@ -361,7 +387,7 @@ def join_values(one: Value, other: Value) -> Value:
                 break
             if mine.obj is ref.obj and mine.place is ref.place and mine.chain == ref.chain:
                 if mine.arms != ref.arms:
-                    refs[position] = mine.on(mine.arms & ref.arms)
+                    refs[position] = mine.on(meet(mine.arms, ref.arms))
                 break
         else:
             refs.append(ref)

@@ -201,7 +201,9 @@ def _of_name(trace: Trace, given: Given, name: str) -> Groups | None:
         return _container_of(trace.made(container=True), every) if name in _CONTAINERS else every
     if name in trace.inner_names:  # a function inside: it may do anything to what it is given
         for argument, groups in given.pairs():
-            write(trace, tuple(map(collapse, groups)), _shown(trace, argument), argument, given.node, "call", given.first)
+            write(
+                trace, tuple(map(collapse, groups)), _shown(trace, argument), argument, given.node, "call", given.first
+            )
         return every
     return None
 

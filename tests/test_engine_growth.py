@@ -1,0 +1,163 @@
+"""The work of the engine grows with the code and no faster: counted, since a test must not be timed."""
+
+from __future__ import annotations
+
+import ast
+import random
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from benchmarks import shapes
+from flake8_tensorcopy.engine import analyse, blocks, flow, state
+from flake8_tensorcopy.engine.facts import Fact
+from flake8_tensorcopy.engine.state import State
+
+ALL = frozenset(kind.__name__ for kind in Fact.__subclasses__() if kind.__module__.startswith("flake8_tensorcopy."))
+
+# Ten times the size: at most so many times the work.
+MOST = 11
+
+
+def calls_made(tree: ast.Module) -> int:
+    """How many functions an analysis calls, those of the interpreter and each step of a generator among them."""
+    count = 0
+
+    def called(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        analyse(tree, ALL)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+SIZES: dict[Callable[[int], str], int] = {
+    shapes.alternatives: 30,
+    shapes.cases: 30,
+    shapes.exits: 30,
+    shapes.attributes: 30,
+    shapes.returning: 10,
+}
+
+
+@pytest.mark.parametrize("shape", SIZES, ids=lambda shape: shape.__name__)
+def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
+    size = SIZES[shape]
+    few, many = (ast.parse(shape(number)) for number in (size, 10 * size))
+    analyse(few, ALL)  # what is remembered between files
+    assert calls_made(many) <= MOST * calls_made(few)
+
+
+@pytest.mark.parametrize("shape", [shapes.alternatives, shapes.cases, shapes.exits], ids=lambda shape: shape.__name__)
+def test_a_path_does_not_remember_every_test_that_it_passed(
+    shape: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 0
+    written = State.add_write
+
+    def counted(self: State, *rest: Any) -> None:
+        nonlocal most
+        most = max(most, len(self.arms))
+        written(self, *rest)
+
+    monkeypatch.setattr(State, "add_write", counted)
+    analyse(ast.parse(shape(900)), frozenset({"StaleRead"}))
+    assert 0 < most <= blocks.PLAIN + 2 * blocks.BLOCK
+
+
+def test_a_handler_begins_with_a_few_of_very_many_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined = []
+    for size in (600, 6000):
+        joins = 0
+        join = state.join
+
+        def counted(*given: Any) -> State | None:
+            nonlocal joins
+            joins += 1
+            return join(*given)  # noqa: B023
+
+        with monkeypatch.context() as patched:
+            patched.setattr(state, "join", counted)
+            analyse(ast.parse(shapes.guarded(size)), frozenset({"StaleRead"}))
+        joined.append(joins)
+    assert 0 < joined[0] and joined[1] <= state.MAX_REACHING + 1
+
+
+# However many tests there are, what is found does not depend on how their arms are kept and paths are joined.
+
+BODIES = (
+    "x.add_({n})",
+    "y = x",
+    "z = x.view({n}, -1)",
+    "y = z = x.clone()",
+    "use(y, x)",
+    "return y",
+    "raise ValueError(z)",
+    "y.mul_(2)",
+    "t{n} = x[{n}]",
+    "z = [x, y]",
+    "self.kept = x",
+    "pass",
+)
+AFTER = (
+    "use(x, y)",
+    "use(z)",
+    "x.add_(y)",
+    "if k == {n}:\n        use(y, z)",
+    "z = y if k == {n} else x",
+    "use(self.kept)",
+)
+
+
+def chain(seed: int, kind: str) -> str:
+    """A function with a row of random branches, and random statements after them."""
+    chance = random.Random(seed)
+    count = chance.randrange(70, 120 if kind == "try" else 300)
+    quiet = chance.choice((0.2, 0.9, 0.97))
+    lines = ["def f(self, x: torch.Tensor, k):", "    y = x.clone()", "    z = x", "    x.add_(1)"]
+    head, inner = {
+        "elif": ("    {first}if k == {n}:", "        "),
+        "match": ("        case {n}:", "            "),
+        "if": ("    if k == {n}:", "        "),
+        "try": ("", "        "),
+    }[kind]
+    lines += {"match": ["    match k:"], "try": ["    try:"]}.get(kind, [])
+    for n in range(count):
+        body = "pass" if chance.random() < quiet else chance.choice(BODIES)
+        if kind == "try" and body.startswith(("return", "raise")):
+            body = f"if k == {n}:\n            {body}"
+        lines += [head.format(first="el" if n else "", n=n)] if head else []
+        lines.append(inner + body.format(n=n))
+    lines += ["    except ValueError:", "        use(y, z)"] if kind == "try" else []
+    lines += ["    " + chance.choice(AFTER).format(n=chance.randrange(count)) for _ in range(8)]
+    return "\n".join(["import torch\n", *lines, "    return x, y, z\n"])
+
+
+def facts(text: str) -> list[str]:
+    return [ast_free(fact) for part in analyse(ast.parse(text), ALL).regions for fact in part.facts]
+
+
+def ast_free(fact: Fact) -> str:
+    """A fact as text, with lines for nodes."""
+    names = sorted(name for one in type(fact).__mro__ for name in getattr(one, "__slots__", ()))
+    told = {name: getattr(fact, name) for name in names}
+    shown = {name: f"line {one.lineno}" if isinstance(one, ast.stmt | ast.expr) else one for name, one in told.items()}
+    return f"{type(fact).__name__} {shown}".split(" object at ")[0]
+
+
+@pytest.mark.parametrize("kind", ["elif", "match", "if", "try"])
+@pytest.mark.parametrize("seed", range(8))
+def test_blocks_and_joins_of_neighbours_change_nothing(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = chain(seed, kind)
+    found = facts(text)
+    for where, name in ((blocks, "PLAIN"), (flow, "PLAIN"), (state, "FEW")):
+        monkeypatch.setattr(where, name, 10**9)
+    assert found == facts(text)
