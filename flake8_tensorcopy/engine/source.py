@@ -76,6 +76,7 @@ KEEPS_PART = 1 << 57  # appends what may be a view of a part: `append(x[0])`
 TO_HOST = 1 << 58  # names the host: `.cpu()`, "cpu"
 CAST = 1 << 59  # a call that may change the dtype: `float()`, `to(torch.half)`
 VIA_NUMPY = 1 << 60  # makes arrays of tensors
+ANYTHING = (1 << 61) - 1
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
 _STORES = frozenset({"append", "extend", "insert", "appendleft", "setdefault", "update"})
@@ -180,7 +181,7 @@ def survey(tree: ast.Module) -> Survey:
         made.features |= _defaults(node)
         pending.append((body, None, outer, 0))
         pending.append((made, None, node.body, 0))
-        if any(_mentions(item, "inference_mode") for item in node.decorator_list):
+        if any(_mentions(item, "inference_mode", names) for item in node.decorator_list):
             made.features |= INFERENCE
         return made
 
@@ -213,6 +214,8 @@ def survey(tree: ast.Module) -> Survey:
             members(made, statement)
         else:
             pending.append((body, None, (statement,), 0))
+            if isinstance(statement, ast.ImportFrom):
+                names.add(statement)  # before what they are called in is looked at
     result.all.append(body)
     while pending:
         owner, _, nodes, depth = pending.pop()
@@ -225,10 +228,11 @@ def survey(tree: ast.Module) -> Survey:
     return result
 
 
-def _mentions(decorator: ast.expr, name: str) -> bool:
+def _mentions(decorator: ast.expr, name: str, names: Names) -> bool:
     """Whether a decorator, called or not, has that name."""
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return name == (target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", ""))
+    found = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+    return name == names.renamed.get(found, found)
 
 
 # What a function has from those it calls; what changes in place also from the constructor of a base.
@@ -388,6 +392,10 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                 elif isinstance(node.func, ast.Name):
                     called = node.func.id
                     owner.calls.add(called)
+                    if called in result.names.renamed:
+                        called = result.names.renamed[called]
+                        owner.calls.add(called)
+                        features |= ANYTHING  # nobody looks that name up in the chains around it
                     if node.func.id == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                         result.deleted.add(str(node.args[1].value))
                 if cls is not None and called == "load_state_dict":
@@ -492,7 +500,7 @@ def _scan(owner: Function, nodes: Iterable[ast.AST], depth: int, result: Survey)
                             cls.holders.setdefault(target.attr, maker)
                 if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
                     features |= SWAP
-                elif isinstance(node.value, (ast.Call, ast.IfExp)) and grows(node) is not None:
+                elif isinstance(node.value, (ast.Call, ast.IfExp)) and grows(node, result.names) is not None:
                     features |= GROWN
             case ast.AnnAssign() | ast.NamedExpr() if node.value is not None:
                 features |= _shares(node.value) | _keeps(node.value)
@@ -764,13 +772,14 @@ def chained(node: ast.Call, called: str) -> bool:
     return called_name(behind_detach(inner)) == "clone" or (before in _CASTS and called in _CASTS)
 
 
-def grows(node: ast.Assign) -> ast.Call | None:
+def grows(node: ast.Assign, names: Names) -> ast.Call | None:
     """The call in `acc = torch.cat([acc, x])`, also as one side of a conditional."""
     if len(node.targets) != 1 or not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
         return None
     sides = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
     for side in sides:
-        if isinstance(side, ast.Call) and called_name(side) in _JOINS:
+        called = called_name(side)
+        if isinstance(side, ast.Call) and names.renamed.get(called, called) in _JOINS:
             target = ast.dump(node.targets[0]).replace("Store()", "Load()")
             for parts in (*side.args[:1], *(one.value for one in side.keywords if one.arg == "tensors")):
                 if isinstance(parts, (ast.List, ast.Tuple)) and target in map(ast.dump, parts.elts):
