@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.classes import effects_on_self
 from flake8_tensorcopy.engine.facts import Fact, ModuleAlias
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.source import MODULE_ALIAS, Class, Function
 from flake8_tensorcopy.engine.values import ALIAS, MAYBE, SNAPSHOT, Obj, Place, Ref, Value, Write, exclusive
 
@@ -337,7 +337,8 @@ def _sibling(run: Run, me: Obj, fields: dict[str, Value], key: str, ref: Ref) ->
 
 
 def _before(one: Ref, other: Ref) -> bool:
-    return getattr(one.place and one.place.node, "lineno", 0) < getattr(other.place and other.place.node, "lineno", 0)
+    first, second = one.place, other.place
+    return start_of(first.node if first is not None else None) < start_of(second.node if second is not None else None)
 
 
 def _apart(module: Module, cls: Class, run: Run, key: str, other: str, ref: Ref) -> bool:

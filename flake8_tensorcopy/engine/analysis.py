@@ -50,6 +50,7 @@ from flake8_tensorcopy.engine.source import (
     PLACED,
     RATIO,
     REBUILT,
+    RENAMED,
     REPEAT,
     REPEATED,
     REPLACED,
@@ -266,7 +267,7 @@ def _may(judge: Judge, survey: Survey, cls: Class) -> bool:
 
 def _passes(sketch: Sketch, kinds: set[str]) -> bool:
     """Whether a fact of one of the kinds, whose features a function has, is possible in it."""
-    if not kinds <= SCREENS.keys():
+    if sketch.features & RENAMED or not kinds <= SCREENS.keys():
         return True
     return any(SCREENS[kind](sketch) for kind in kinds)
 

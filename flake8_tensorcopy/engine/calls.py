@@ -89,12 +89,25 @@ def call(run: Run, node: ast.Call) -> Value:
         name = is_imported(run, func)
         if name is not None:
             return imported_call(run, node, name)
+        static = _static_method(run, func)
+        if static is not None:
+            return local_call(run, node, static)
         base = evaluate(run, func.value)
         return method_call(run, node, base, func)
     if isinstance(func, ast.Name) and func.id not in run.now.env:
         return _named_call(run, node, func.id)
     value = evaluate(run, func)
     return call_value(run, node, value)
+
+
+def _static_method(run: Run, func: ast.Attribute) -> Function | None:
+    """The function that `Class.name` is, where that is a static method of a class of the file."""
+    owner = func.value
+    if not isinstance(owner, ast.Name) or owner.id in run.now.env:
+        return None
+    cls = run.module.survey.classes.get(owner.id)
+    method = run.module.method(cls, func.attr) if cls is not None else None
+    return method if method is not None and method.static else None
 
 
 def _named_call(run: Run, node: ast.Call, name: str) -> Value:

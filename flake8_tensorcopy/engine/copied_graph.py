@@ -9,6 +9,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import CopiedGraph, changed
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at
+from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.rewrapped import recorded
 from flake8_tensorcopy.engine.run import Run, last_state
 from flake8_tensorcopy.engine.source import Class, Function
@@ -83,7 +84,7 @@ def _kept_fact(run: Run, site: ast.AST, name: str, copy: ast.AST, owner: str) ->
         stores = [node for node in named if node in inner and not isinstance(node.ctx, ast.Load)]
         free = (
             len(stores) == 1
-            and all(read in inner and read.lineno > (getattr(site, "end_lineno", 0) or 0) for read in reads)
+            and all(read in inner and start_of(read) > end_of(site) for read in reads)
             and not any(isinstance(node, (ast.Name, ast.arg)) and attribute in _names(node) for node in inner)
         )
     return changed(fact, kept=kept, reads=reads, name_free=free)

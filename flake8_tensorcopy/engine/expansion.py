@@ -11,6 +11,7 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import MaterialisedExpand, RedundantRepeat
 from flake8_tensorcopy.engine.library import BROADCASTING, BROADCASTING_FUNCTIONS
+from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.operations import on_graph
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.redundant import call_text
@@ -164,16 +165,16 @@ def _named(run: Run, binding: ast.Assign, name: str, parents: dict[ast.AST, ast.
     loop = parents.get(binding)
     while loop is not None and not isinstance(loop, _LOOPS):
         loop = parents.get(loop)
-    start = binding.end_lineno or binding.lineno
+    bound = end_of(binding)
     inside = set(ast.walk(loop)) if loop is not None else set()
     reads: list[tuple[ast.expr, ast.AST]] = []
     written = False
     mentions = run.mentions(name)
-    first = 0 if inside else bisect_right(mentions, start, key=lambda node: node.lineno)
+    first = 0 if inside else bisect_right(mentions, bound, key=start_of)
     for node in islice(mentions, first, None):
         if written or len(reads) > MAX_READS:
             return Using(None, True)
-        if node.lineno > start or node in inside:
+        if start_of(node) > bound or node in inside:
             parent = parents[node]
             match parent:
                 case ast.AugAssign(target=target) if target is node:
@@ -196,9 +197,10 @@ def _elementwise(run: Run, parent: ast.AST | None, node: ast.expr) -> bool:
             return not isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot))
         case ast.AugAssign(value=value):
             return value is node
-        case ast.Call(func=ast.Attribute(attr=attr)) if parent.func is not node:
-            name = is_imported(run, parent.func)
+        case ast.Call(func=func) if func is not node:
+            name = is_imported(run, func)
             if name is not None:
                 return name.startswith("torch.") and name[6:] in BROADCASTING_FUNCTIONS and len(parent.args) > 1
-            return attr.removesuffix("_") in BROADCASTING and node in parent.args
+            method = isinstance(func, ast.Attribute) and func.attr.removesuffix("_") in BROADCASTING
+            return method and node in parent.args
     return False

@@ -60,4 +60,6 @@ STEPS = 1 << 51  # `backward` and `step`, or what waits for each element
 KEEPS_PART = 1 << 57  # appends what may be a view of a part: `append(x[0])`
 TO_HOST = 1 << 58  # names the host: `.cpu()`, "cpu"
 CAST = 1 << 59  # a call that may change the dtype: `float()`, `to(torch.half)`
+RENAMED = 1 << 62  # calls a function of torch by another name than its own
 VIA_NUMPY = 1 << 60  # makes arrays of tensors
+ANYTHING = (1 << 63) - 1

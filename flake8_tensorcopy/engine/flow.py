@@ -233,6 +233,9 @@ def _if(run: Run, node: ast.If) -> None:
     """An `if` with all its `elif`s, which may be hundreds: no recursion from one to the next."""
     exits: list[tuple[State | None, frozenset[Arm]]] = []
     while True:
+        if isinstance(node.test, ast.Constant):  # `if True:`, the other arm is not there
+            _block(run, node.body if node.test.value else node.orelse)
+            break
         run.use(evaluate(run, node.test), node.test, "test")
         finish(
             run,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from flake8_tensorcopy.engine.names import Names
 from flake8_tensorcopy.engine.nodes import walk
 
 CASTS = frozenset("float double half bfloat16 long int short byte char bool type to".split())
@@ -71,13 +72,14 @@ def chained(node: ast.Call, called: str) -> bool:
     return called_name(behind_detach(inner)) == "clone" or (before in CASTS and called in CASTS)
 
 
-def grows(node: ast.Assign) -> ast.Call | None:
+def grows(node: ast.Assign, names: Names | None = None) -> ast.Call | None:
     """The call in `acc = torch.cat([acc, x])`, also as one side of a conditional."""
     if len(node.targets) != 1 or not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
         return None
     sides = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
     for side in sides:
-        if isinstance(side, ast.Call) and called_name(side) in JOINS:
+        called = called_name(side)
+        if isinstance(side, ast.Call) and (names.renamed.get(called, called) if names else called) in JOINS:
             target = ast.dump(node.targets[0]).replace("Store()", "Load()")
             for parts in (*side.args[:1], *(one.value for one in side.keywords if one.arg == "tensors")):
                 if isinstance(parts, (ast.List, ast.Tuple)) and target in map(ast.dump, parts.elts):
@@ -208,7 +210,8 @@ def collects(value: ast.expr) -> bool:
     return type(value) in _DISPLAYS
 
 
-def mentions(decorator: ast.expr, name: str) -> bool:
+def mentions(decorator: ast.expr, name: str, names: Names) -> bool:
     """Whether a decorator, called or not, has that name."""
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return name == (target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", ""))
+    found = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+    return name == names.renamed.get(found, found)

@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import GradientWrite, StaleGradient
 from flake8_tensorcopy.engine.graph import ancestors, root_of
 from flake8_tensorcopy.engine.guards import surely_there
+from flake8_tensorcopy.engine.nodes import start_of
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.snapshots import value_kept
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Obj, Place, Ref, Value, Write, exclusive
@@ -351,7 +352,7 @@ def _read_before(run: Run, target: ast.expr) -> ast.expr | None:
         for side in (node.left, *node.comparators)
     }
     for node in ast.walk(run.function.node):
-        if not isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) or node.lineno >= target.lineno:
+        if not isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) or start_of(node) >= start_of(target):
             continue
         if isinstance(node, ast.Call):
             found = bool(gets) and run.text(node).startswith(gets)

@@ -261,12 +261,15 @@ def _frozen_in(statement: ast.stmt, function: Function, found: set[str]) -> None
 
 def _zipped_with(statement: ast.stmt, off: list[ast.AST]) -> list[ast.AST]:
     """Of `for p, q in zip(a.parameters(), b.parameters())`, what the frozen ones come from."""
-    match statement:
-        case ast.For(target=ast.Tuple(elts=targets), iter=ast.Call(func=ast.Name(id="zip"), args=given)):
-            names = {item.id for node in off for item in walk(node) if isinstance(item, ast.Name)}
-            pairs = zip(targets, given, strict=False)
-            chosen = [one for target, one in pairs if isinstance(target, ast.Name) and target.id in names]
-            return [node for one in chosen for node in walk(one)]
+    for loop in walk(statement):
+        match loop:
+            case ast.For(target=ast.Tuple(elts=targets), iter=ast.Call(func=ast.Name(id="zip"), args=given)) if set(
+                off
+            ) <= set(walk(loop)):
+                names = {item.id for node in off for item in walk(node) if isinstance(item, ast.Name)}
+                pairs = zip(targets, given, strict=False)
+                chosen = [one for target, one in pairs if isinstance(target, ast.Name) and target.id in names]
+                return [node for one in chosen for node in walk(one)]
     return []
 
 

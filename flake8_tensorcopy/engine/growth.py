@@ -17,7 +17,7 @@ def grown_in_loop(run: Run, loop: Loop) -> None:
     """Look for tensors that grow in this loop, itself and not one inside it, and are not read there."""
     growths: dict[str, list[tuple[ast.Assign, ast.Call]]] = {}
     for statement in _own(loop.body):
-        if isinstance(statement, ast.Assign) and (call := grows(statement)) is not None:
+        if isinstance(statement, ast.Assign) and (call := grows(statement, run.names)) is not None:
             if (is_imported(run, call.func) or "").startswith("torch."):
                 growths.setdefault(run.text(statement.targets[0]), []).append((statement, call))
     if not growths:
@@ -58,7 +58,7 @@ def _uses(run: Run, loop: Loop, growths: dict[str, list[tuple[ast.Assign, ast.Ca
                 known.add(left)
             case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]) if run.text(target) in uses:
                 text = run.text(target)
-                call = grows(node)
+                call = grows(node, run.names)
                 choice = _choice(run, growths[text][0][0], node)
                 if call is not None:
                     known.update((target, *_operands(run, call, text)))

@@ -6,6 +6,7 @@ import ast
 
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import HostScalar
+from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import called_name, receiver_of
@@ -122,7 +123,7 @@ def shown_once(run: Run, place: Place, move: ast.Call) -> tuple[ast.Assign, ast.
     if later not in suite or suite.index(later) <= suite.index(binding):
         return None
     for node in run.mentions(source.id):
-        if binding.lineno < node.lineno <= getattr(later, "end_lineno", 0):
+        if end_of(binding) < start_of(node) < end_of(later):
             above = parents.get(node)
             if not isinstance(node.ctx, ast.Load) or (isinstance(above, ast.Attribute) and above.attr[-1:] == "_"):
                 return None

@@ -139,7 +139,8 @@ def _is_dataset(run: Run, cls: Class, end: str, depth: int = 0) -> bool:
 
 def _guarded(run: Run) -> bool:
     """A test on the way here looks for the device."""
-    return any("cuda" in str(arm.test).lower() or "gpu" in str(arm.test).lower() for arm in run.now.arms)
+    tests = [str(arm.test).lower() for arm in run.now.arms]
+    return any(word in test for test in tests for word in ("cuda", "gpu", "is_available"))
 
 
 # ----- types and checkpoints

@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.devices import Looped, Sync
 from flake8_tensorcopy.engine.facts import InvariantTransfer, StepSync
 from flake8_tensorcopy.engine.host import moved_to_host
+from flake8_tensorcopy.engine.nodes import every_time
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import STEPS, Function
 from flake8_tensorcopy.engine.transfers import place_of, round_trips, widened_moves
@@ -35,26 +36,25 @@ def spots(body: list[ast.stmt]) -> dict[ast.stmt, Around]:
     pending: list[tuple[list[ast.stmt], Around]] = [(body, ())]
     while pending:
         block, around = pending.pop()
-        for node in block:
+        for node in every_time(block):
             found[node] = around
             pending.extend(_blocks(node, around))
-            if isinstance(node, ast.If) and isinstance(node.body[-1], _LEAVES) and _seldom(node.test):
+            if isinstance(node, ast.If) and isinstance(every_time(node.body)[-1], _LEAVES) and _seldom(node.test):
                 around = (*around, node)  # what follows runs in some passes only
     return found
 
 
 def _blocks(node: ast.stmt, around: Around) -> Iterator[tuple[list[ast.stmt], Around]]:
+    """The blocks of a statement that not every pass meets."""
     match node:
         case ast.For() | ast.AsyncFor() | ast.While():
             yield node.body, (*around, node)
             yield node.orelse, around
-        case ast.If():
+        case ast.If() if not isinstance(node.test, ast.Constant):
             yield node.body, (*around, node)
             yield node.orelse, (*around, node)
-        case ast.With() | ast.AsyncWith():
-            yield node.body, around
-        case ast.Try():
-            yield from ((block, around) for block in (node.body, node.orelse, node.finalbody))
+        case ast.Try() | ast.TryStar():
+            yield from ((block, around) for block in (node.orelse, node.finalbody))
             yield from ((handler.body, (*around, handler)) for handler in node.handlers)
         case ast.Match():
             yield from ((case.body, (*around, case)) for case in node.cases)
@@ -129,6 +129,8 @@ def _function_called(run: Run, node: ast.AST) -> Function | None:
             return run.module.survey.functions.get(name)
         case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if run.function.cls is not None:
             return run.module.method(run.function.cls, name)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)) if owner in run.module.survey.classes:
+            return run.module.method(run.module.survey.classes[owner], name)
     return None
 
 

@@ -19,6 +19,9 @@ _PREFIXES = (
     ("torch.functional.", "torch."),
 )
 
+# Modules of whose functions the name alone tells something.
+_TOLD = ("torch", "numpy", "copy")
+
 TENSOR_TYPES = frozenset(
     f"torch.{name}"
     for name in (
@@ -33,6 +36,8 @@ class Names:
 
     def __init__(self) -> None:
         self.imported: dict[str, str] = {}
+        # Of `from torch import clone as c`: what they are called where they come from.
+        self.renamed: dict[str, str] = {}
 
     def add(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
@@ -46,6 +51,8 @@ class Names:
             module = "." * node.level + (node.module or "")
             for alias in node.names:
                 self.imported[alias.asname or alias.name] = f"{module}.{alias.name}"
+                if alias.asname and alias.asname != alias.name and module.startswith(_TOLD):
+                    self.renamed[alias.asname] = alias.name
 
     def qualify(self, node: ast.expr) -> str | None:
         """The qualified name of a dotted expression whose root is imported."""

@@ -45,3 +45,25 @@ def walk(node: ast.AST) -> list[ast.AST]:
             elif isinstance(child, ast.AST):
                 found.append(child)
     return found
+
+
+def start_of(node: ast.AST | None) -> tuple[int, int]:
+    """The line and column where a node starts: of two on one line, the later one has the greater."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def end_of(node: ast.AST | None) -> tuple[int, int]:
+    """The line and column behind a node."""
+    return getattr(node, "end_lineno", None) or 0, getattr(node, "end_col_offset", None) or 0
+
+
+def every_time(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a body that every pass meets, also those under `with`, `try` and `if True`, in source order."""
+    found: list[ast.stmt] = []
+    for statement in body:
+        found.append(statement)
+        if isinstance(statement, (ast.With, ast.AsyncWith, ast.Try, ast.TryStar)):
+            found += every_time(statement.body)
+        elif isinstance(statement, ast.If) and isinstance(statement.test, ast.Constant):
+            found += every_time(statement.body if statement.test.value else statement.orelse)
+    return found

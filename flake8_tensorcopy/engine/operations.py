@@ -543,24 +543,28 @@ def array_arguments(args: Args) -> bool:
 def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> None:
     """`x.clone().detach()`, `torch.clone(x).detach()`."""
     inner = func.value
-    match inner:
-        case ast.Call(func=ast.Attribute(value=receiver, attr="clone")) if ref.obj.made == "clone" and not ref.chain:
-            argument = None
-            if is_imported(run, inner.func) == "torch.clone":
-                argument = receiver = cloned_operand(inner)
-            source = ref.obj.copied
-            graph = None if source is None else on_graph(source)
-            run.fact(
-                CloneDetach(
-                    site=node,
-                    receiver=run.short(receiver),
-                    clone=inner,
-                    argument=argument,
-                    second=run.cloned_and_detached(inner),
-                    graph=graph,
-                    recording=run.now.grad,
-                )
-            )
+    if not isinstance(inner, ast.Call) or ref.obj.made != "clone" or ref.chain:
+        return
+    argument = None
+    if is_imported(run, inner.func) == "torch.clone":
+        argument = receiver = cloned_operand(inner)
+    elif isinstance(inner.func, ast.Attribute) and inner.func.attr == "clone":
+        receiver = inner.func.value
+    else:
+        return
+    source = ref.obj.copied
+    graph = None if source is None else on_graph(source)
+    run.fact(
+        CloneDetach(
+            site=node,
+            receiver=run.short(receiver),
+            clone=inner,
+            argument=argument,
+            second=run.cloned_and_detached(inner),
+            graph=graph,
+            recording=run.now.grad,
+        )
+    )
 
 
 def on_graph(ref: Ref) -> bool | None:

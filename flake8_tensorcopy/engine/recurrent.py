@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.backward import inside, made_at, next_pass
 from flake8_tensorcopy.engine.facts import GraphRetained, RecurrentState
 from flake8_tensorcopy.engine.linked import detached, linked, off, terms
 from flake8_tensorcopy.engine.module import MODULE_BASES
+from flake8_tensorcopy.engine.nodes import every_time
 from flake8_tensorcopy.engine.retained import all_narrowed, to_detach
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Kept, ModuleCall
@@ -215,7 +216,7 @@ def _report(run: Run, ref: Ref, call: ModuleCall, second: Backward, loop: ast.st
 
 def _carried_name(run: Run, walked: set[Obj], first: Backward, second: Backward, loop: ast.stmt) -> None:
     """`h = torch.tanh(x @ W + h @ U)`: a state that operations alone compute, bound before the loop as well."""
-    for statement in getattr(loop, "body", []):
+    for statement in every_time(getattr(loop, "body", [])):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=source) if any(
                 isinstance(part, ast.Name) and part.id == name for part in ast.walk(source)
@@ -381,9 +382,10 @@ def _touched(run: Run, kept: Kept) -> bool:
     tree = run.module.survey.body.node
     cls = run.function.cls
     init = cls.methods.get("__init__") if cls is not None else None
-    apart: list[ast.AST] = [init.node] if init is not None else []
-    apart += [other.node for other in run.module.survey.classes.values() if cls and _unrelated(run, cls, other)]
-    allowed = {part for node in apart for part in ast.walk(node)}
+    allowed = set(ast.walk(init.node)) if init is not None else set()
+    for other in run.module.survey.classes.values():
+        if cls and _unrelated(run, cls, other):
+            allowed.update(_of_its_own(other.node, name))
     for part in ast.walk(tree):
         if part in allowed:
             continue
@@ -396,6 +398,18 @@ def _touched(run: Run, kept: Kept) -> bool:
             case ast.Constant(value=found) if found == name:
                 return True  # `setattr(module, "state", ..)`
     return False
+
+
+def _of_its_own(tree: ast.AST, name: str) -> Iterator[ast.AST]:
+    """Where the methods of a class set, detach or register an attribute of that name of their own object."""
+    for part in ast.walk(tree):
+        match part:
+            case ast.Attribute(value=ast.Name(id="self"), attr=found) if found == name:
+                yield part
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=found)) if found == name:
+                yield part
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self")), args=args):
+                yield from args
 
 
 def _unrelated(run: Run, cls: Class, other: Class) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.facts import Fact, UnregisteredItems, changed
+from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.state import State
@@ -175,13 +176,13 @@ def _replaceable(cls: Class, fact: UnregisteredItems, runs: list[tuple[Function,
                 return None
     if fact.container == "dict" and not isinstance(kept.source, (ast.Dict, ast.DictComp)):
         return None
-    line = kept.site.lineno
+    kept_at = end_of(kept.site)
     for node in ast.walk(run.function.node):
         match node:
-            case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__") if node.lineno > line:
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__") if start_of(node) > kept_at:
                 return None
             case ast.Name(id=name) if isinstance(kept.source, ast.Name) and name == kept.source.id:
-                if node.lineno > line:
+                if start_of(node) > kept_at:
                     return None  # filled afterwards, perhaps
     return kept.source
 

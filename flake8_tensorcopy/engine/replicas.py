@@ -147,9 +147,8 @@ def _instances(module: Module, cls: Class) -> frozenset[str]:
             match node:
                 case ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id=name))) if name == cls.name:
                     found.add(ast.unparse(target))
-                case (
-                    ast.Assign(targets=[target], value=ast.Call(func=ast.Attribute(attr="DataParallel")))
-                    | ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id="DataParallel")))
-                ):
+                case ast.Assign(targets=[target], value=ast.Call(func=func)) if (
+                    module.survey.names.qualify(func) or ast.unparse(func)
+                ).endswith("DataParallel"):
                     found.add(ast.unparse(target) + ".module")
     return frozenset(found)

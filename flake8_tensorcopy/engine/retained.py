@@ -11,7 +11,7 @@ from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
 from flake8_tensorcopy.engine.facts import GraphRetained, changed
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import every_time, walk
 from flake8_tensorcopy.engine.reaching import surely_tensor
 from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class
@@ -129,7 +129,7 @@ def _is_deque(run: Run, obj: Obj) -> bool:
     cls = obj.parent.data if obj.parent is not None and obj.owner == "attribute" else None
     held = run.module.table(cls).get(obj.slot) if isinstance(cls, Class) else None
     made = held.obj.node if held is not None and held.obj is not None else None
-    return isinstance(made, ast.Call) and run.text(made.func).endswith("deque")
+    return isinstance(made, ast.Call) and (run.names.qualify(made.func) or run.text(made.func)).endswith("deque")
 
 
 def added_in_place(run: Run, node: ast.Call, ref: Ref, name: str, func: ast.Attribute, values: list[Value]) -> None:
@@ -351,7 +351,7 @@ def _outlives(run: Run, added: Added) -> bool:
 def _set_beside(block: ast.AST, added: Added) -> bool:
     """Whether the statements around set, empty or detach what keeps the value each time."""
     text = ast.unparse(added.target)
-    for statement in _each_time(getattr(block, "body", [])):
+    for statement in every_time(getattr(block, "body", [])):
         if statement is added.site or statement is added.made:
             continue
         match statement:
@@ -367,16 +367,6 @@ def _set_beside(block: ast.AST, added: Added) -> bool:
             case ast.Delete(targets=targets) if any(ast.unparse(item).startswith(text) for item in targets):
                 return True
     return False
-
-
-def _each_time(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a body that every pass meets: also those under `with` and `try`."""
-    found: list[ast.stmt] = []
-    for statement in body:
-        found.append(statement)
-        if isinstance(statement, (ast.With, ast.AsyncWith, ast.Try)):
-            found.extend(_each_time(statement.body))
-    return found
 
 
 def _backpropagated(run: Run, added: Added) -> bool:

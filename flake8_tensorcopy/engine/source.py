@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from flake8_tensorcopy.engine.definitions import Class, Function, FunctionNode, Survey
 from flake8_tensorcopy.engine.features import *  # noqa: F403 (features are read together with it)
-from flake8_tensorcopy.engine.features import INFERENCE, MODULE_ALIAS, WRITE
+from flake8_tensorcopy.engine.features import ANYTHING, INFERENCE, MODULE_ALIAS, WRITE
 from flake8_tensorcopy.engine.forms import (
     TURNS,
     behind_detach,
@@ -68,8 +68,6 @@ def survey(tree: ast.Module) -> Survey:
         made.features |= defaults(node)
         own.extend(outer)
         pending.append(made)
-        if any(mentions(item, "inference_mode") for item in node.decorator_list):
-            made.features |= INFERENCE
         return made
 
     def members(cls: Class, node: ast.ClassDef) -> None:
@@ -106,6 +104,10 @@ def survey(tree: ast.Module) -> Survey:
     for one in reversed(pending):  # of what several methods assign, the last one counts
         scan(one, one.node.body, result)
     _import(result)
+    for one in pending:
+        decorators = () if isinstance(one.node, ast.Module) else one.node.decorator_list
+        if any(mentions(item, "inference_mode", names) for item in decorators):
+            one.features |= INFERENCE
     copies = {name for name, whole in names.imported.items() if whole == "copy.copy"}
     writes = {name for name, whole in names.imported.items() if whole[-1:] == "_" and whole.startswith("torch.")}
     for one in result.all:
@@ -113,6 +115,9 @@ def survey(tree: ast.Module) -> Survey:
             one.features |= MODULE_ALIAS
         if not writes.isdisjoint(one.calls):
             one.features |= WRITE
+        if renamed := names.renamed.keys() & one.calls:
+            one.calls.update(names.renamed[name] for name in renamed)
+            one.features |= ANYTHING  # what looks at names does not know it by this one
     spread_features(result.all)
     return result
 

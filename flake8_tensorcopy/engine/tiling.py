@@ -9,6 +9,7 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.axes import ONE, Of, Size
 from flake8_tensorcopy.engine.facts import MixedRepeats
 from flake8_tensorcopy.engine.layouts import literals, size_of
+from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import Obj, Ref
@@ -108,7 +109,7 @@ def _together(run: Run, one: Tiling, other: Tiling) -> bool:
                 continue
             if isinstance(getattr(node, "ctx", None), ast.Store):
                 continue
-            if node.lineno <= max(one.node.lineno, other.node.lineno):
+            if start_of(node) <= max(end_of(one.node), end_of(other.node)):
                 continue
             named = [_named_in(run, item) for item in _operands(node)]
             if any(mine in left and theirs in right for left in named for right in named if left is not right):

@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, InferenceUs
 from flake8_tensorcopy.engine.graph import ancestors, entry_mode, switches_off, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.nodes import start_of
 from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
 from flake8_tensorcopy.engine.source import OPTIMIZER, REQUIRES_GRAD, Class, Function
@@ -225,7 +226,7 @@ def _judge_steps(run: Run, backward: Backward) -> None:
         if any(one != other for one, other in zip(call.loop, backward.loop, strict=False)):
             continue  # through a state of another pass
         for write in steps:
-            if len(call.loop) < len(backward.loop) and getattr(write.node, "lineno", 0) > backward.node.lineno:
+            if len(call.loop) < len(backward.loop) and start_of(write.node) > start_of(backward.node):
                 continue  # the step of the pass before
             if write.ref.obj is call.module and call.tick < write.tick and _moves(run, write, call.module):
                 run.fact(

@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine.facts import (
     changed,
 )
 from flake8_tensorcopy.engine.library import DEVICE, FACTORIES
+from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
 from flake8_tensorcopy.engine.run import Run
@@ -376,7 +377,7 @@ def source_written(run: Run, write: Write) -> None:
                 op=write.op,
                 how=write.how,
                 copy=copy,
-                looped=getattr(write.node, "lineno", 0) <= getattr(copy, "lineno", 0),
+                looped=start_of(write.node) <= start_of(copy),
             )
         )
         run.now.flights = {**run.now.flights, copy: None}
@@ -489,7 +490,7 @@ def _between(run: Run, node: ast.Call, cast: Obj, ref: Ref, receiver: ast.expr) 
     given = (*node.args, *(one.value for one in node.keywords))
     asked = {one.id for item in given for one in ast.walk(item) if isinstance(one, ast.Name)}
     bound = [one for name in asked for one in run.mentions(name) if not isinstance(one.ctx, ast.Load)]
-    known = all(one.lineno < binding.lineno for one in bound) and parents.get(binding) is parents.get(run.stmt)
+    known = all(start_of(one) < start_of(binding) for one in bound) and parents.get(binding) is parents.get(run.stmt)
     return "name" if known and ref.obj is cast and isinstance(receiver, ast.Name) else "other"
 
 
@@ -537,7 +538,7 @@ def round_trip(run: Run, node: ast.Call, ref: Ref, device: str) -> None:
         made=tuple(one for one in way if (_makes(run, one) or "").startswith("torch.")),
         device=device,
     )
-    on_host = tuple(place for place in places if getattr(place.node, "lineno", 0) >= fetched.lineno)
+    on_host = tuple(place for place in places if end_of(place.node) >= end_of(fetched))
     if all(place.last_use in (0, run.clock) for place in on_host):
         run.devices.round_trips.append((on_host, run.clock, fact))
         if start.place is not None:
@@ -615,10 +616,9 @@ def _written_after(run: Run, fact: RoundTrip) -> bool:
     while outer is not None:
         looped = looped or isinstance(outer, (ast.For, ast.AsyncFor, ast.While))
         outer = parents.get(outer)
-    line = getattr(fact.site, "lineno", 0)
+    site = start_of(fact.site)
     return any(
-        (write.ref.obj in objects or write.ref.obj.node is fact.site)
-        and (looped or getattr(write.node, "lineno", line) >= line)
+        (write.ref.obj in objects or write.ref.obj.node is fact.site) and (looped or end_of(write.node) >= site)
         for write in run.log
     )
 
