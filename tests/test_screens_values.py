@@ -203,8 +203,6 @@ def facts_of(kind: str) -> Counter[tuple[int, int, int]]:
 def test_no_fact_of_a_program_is_lost(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     with_screens = facts_of(kind)
     monkeypatch.delitem(SCREENS, kind, raising=False)
-    monkeypatch.setattr(
-        analysis, "_JUDGES", tuple(judge._replace(screen=lambda survey, cls: True) for judge in analysis._JUDGES)
-    )
+    monkeypatch.setattr(analysis, "JUDGES", tuple(judge._replace(possible=None) for judge in analysis.JUDGES))
     assert with_screens
     assert with_screens == facts_of(kind)

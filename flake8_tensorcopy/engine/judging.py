@@ -36,6 +36,8 @@ from flake8_tensorcopy.engine.saved import known_by_calls
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.trained import untrained_layers, untrained_parts
 
+MAX_STEPS = 3  # up the calls, to what gives a function its arguments
+
 # What each judge of `analysis.JUDGES` finds in a class.
 FACTS: dict[str, Callable[[Module, Class], Iterable[tuple[Function, Fact]]]] = {
     "items": mutated_items,
@@ -108,6 +110,17 @@ def _said_once(facts: list[Fact]) -> list[Fact]:
     return [fact for fact in facts if not (isinstance(fact, TensorOfTensor) and fact.site in cut)] if cut else facts
 
 
+def _look_for_proof(module: Module, fact: MutatedArgument) -> None:
+    """Run what calls the function that writes, and what calls that: some call may say that it gives a tensor."""
+    names = {fact.function}
+    for _ in range(MAX_STEPS):
+        if fact.site in module.proven:
+            return
+        for name in sorted(names):
+            module.run_callers(name)
+        names = {one.name for one in module.survey.all if not names.isdisjoint(one.calls)}
+
+
 def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
     """Put each fact to the function in which its site stands, once, however many callers show it."""
     moved: dict[tuple[str, ast.AST], tuple[Function, Fact]] = {}
@@ -115,7 +128,7 @@ def _bring_home(module: Module, regions: dict[Function, list[Fact]]) -> None:
         for fact in [fact for fact in facts if type(fact).__name__ in _ELSEWHERE]:
             facts.remove(fact)
             if isinstance(fact, MutatedArgument):
-                module.run_callers(fact.function)
+                _look_for_proof(module, fact)
             if isinstance(fact, MutatedArgument) and fact.site in module.proven:
                 fact = changed(fact, evidence=3)
             elif isinstance(fact, HandedOut) and fact.evidence < 3 and fact.site in module.asked:

@@ -41,7 +41,7 @@ _PARAMETERS = frozenset(
 _LAZY = frozenset({"filter", "map", "zip", "enumerate", "reversed", "chain"})
 _LISTS = frozenset({"list", "tuple", "dict", "set", "OrderedDict"})
 _MOVES = frozenset({"cpu", "cuda", *CASTS})
-_KEEPERS = _PARAMETERS | _LAZY | _LISTS
+_KEEPERS = _PARAMETERS | _LAZY | _LISTS | {"copy"}
 # What a call by any other name gives is bound, and that is all.
 _SPECIAL = _KEEPERS | _MOVES | JOINS | {"defaultdict", "size"}
 # The types of expression for which the questions below can have an answer.
@@ -113,6 +113,10 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
             elif maker := function_called(value):
                 makers.append((target.attr, maker, node))
             continue
+        if type(target) is ast.Tuple and kind is ast.Tuple:
+            for one, given in bindings(node):
+                if type(given) in _ALIASING:
+                    features |= _named_again(owner, one, given)
         if type(target) is ast.Tuple and alone and kind is not ast.Tuple:
             features |= _shares(value)
             continue
@@ -147,6 +151,8 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
         if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple):
             features |= SWAP
     for other in annotated:
+        if type(other.value) in _ALIASING:
+            features |= _named_again(owner, other.target, other.value)  # type: ignore[arg-type]
         if other.value is not None and collects(other.value):
             if isinstance(other.target, ast.Attribute):
                 held.append((other.target.attr, ""))
@@ -210,6 +216,8 @@ def _keeps(value: ast.expr | None, deep: int = 0) -> int:
             return KEPT_ITEMS if any(_keeps(one, 1) for one in parts) else 0
         case ast.Call(func=ast.Attribute(attr=name)) if name in _PARAMETERS:
             return KEPT_ITEMS
+        case ast.Call(func=ast.Attribute(value=inner, attr="copy")) if deep < 4:
+            return _keeps(inner, deep + 1)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LAZY and not deep:
             return KEPT_ITEMS
         case ast.Call(func=ast.Name(id=name), args=[*_, last]) if name in _LAZY and deep < 4:
@@ -225,7 +233,11 @@ def _keeps(value: ast.expr | None, deep: int = 0) -> int:
 
 def _module_alias(owner: Function, node: ast.Assign) -> int:
     """Whether an assignment may give a module a second name: one name says so, or one module is moved twice."""
-    target, value = node.targets[0], node.value
+    return _named_again(owner, node.targets[0], node.value)
+
+
+def _named_again(owner: Function, target: ast.expr, value: ast.expr) -> int:
+    """The same of one binding."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
         value = value.func.value
         if isinstance(value, ast.Name):
