@@ -68,6 +68,7 @@ def _decide(
     # Importing LibCST costs more than linting most files: only where there is something to decide.
     from libcst import ParserSyntaxError
 
+    from flake8_tensorcopy.engine.nesting import TooDeep
     from flake8_tensorcopy.engine.region import Region
 
     region = Region(lines, analysis.units, tree, repairs=repairs)
@@ -76,6 +77,8 @@ def _decide(
             for rule in rules:
                 if facts := [fact for fact in part.facts if type(fact).__name__ in rule.kinds]:
                     yield from rule.check(facts, region)
+        except TooDeep as error:
+            yield not_analysed(f"`{getattr(part.node, 'name', '<module>')}` {error}")
         except (ParserSyntaxError, RecursionError) as error:
             yield not_analysed(describe(error))
 

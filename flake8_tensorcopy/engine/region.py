@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,33 +18,40 @@ from libcst.metadata.wrapper import MetadataWrapper
 
 from flake8_tensorcopy.engine.columns import from_utf8
 from flake8_tensorcopy.engine.model import Span, Step
+from flake8_tensorcopy.engine.nesting import Nesting, nesting, parsed
 
 if TYPE_CHECKING:
+    from libcst.metadata import CodeRange
+
     from flake8_tensorcopy.engine.edits import Editor
 
 MAX_CODE = 60
 
 
 class Unit:
-    """A line range parsed alone: its nodes by the place where they stand."""
+    """A line range parsed alone: its nodes by the place where they stand.  Raises TooDeep where LibCST cannot."""
 
-    def __init__(self, lines: Sequence[str], first: int, last: int) -> None:
+    def __init__(self, lines: Sequence[str], first: int, last: int, found: Nesting) -> None:
         text = "".join(lines[first - 1 : last])
         # An indented unit stands under a statement of its own; any indentation is right there.
         self.shift = 0
         if text.lstrip("\f")[:1] in (" ", "\t"):
             text = "if True:\n" + text
             self.shift = 1
-        wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-        self.module = wrapper.module
+        self.module, ranges = parsed(_parse, text, found)
         self.nodes: dict[tuple[int, int, int, int], list[cst.CSTNode]] = {}
         self.places: dict[cst.CSTNode, tuple[int, int, int, int]] = {}
         move = first - 1 - self.shift
-        for node, range_ in wrapper.resolve(PositionProvider).items():
+        for node, range_ in ranges.items():
             start, end = range_.start, range_.end
             place = (start.line + move, start.column, end.line + move, end.column)
             self.places[node] = place
             self.nodes.setdefault(place, []).append(node)
+
+
+def _parse(text: str) -> tuple[cst.Module, Mapping[cst.CSTNode, CodeRange]]:
+    wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+    return wrapper.module, wrapper.resolve(PositionProvider)
 
 
 class Region:
@@ -141,5 +148,5 @@ class Region:
         key = (first, last)
         unit = self._parsed.get(key)
         if unit is None:
-            unit = self._parsed[key] = Unit(self.lines, first, last)
+            unit = self._parsed[key] = Unit(self.lines, first, last, nesting(self.tree, first, last))
         return unit
