@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from tests.survival.isolated import Judge
 from tests.survival.shrink import shrunk
 
 BATCH = 40  # inputs that flake8 is run on together
+BESIDE = 0.2  # of the batches
 SIZES = (10, 60, 95, 190, 400, 1_000, 3_000, 10_000)
 
 
@@ -31,14 +31,16 @@ def main() -> int:
     options = parser.parse_args()
     kinds = options.kinds.split(",")
     run = Run(options.failures)
-    for index, kind in enumerate(kinds):
-        left = run.start + options.minutes * 60 - time.monotonic()
-        random = Random(f"{options.seed} {kind}")
-        if kind == "seeds":
-            run.failures.update(seeds.different(inputs.FIXTURES, options.folders, random))
-        else:
-            run.go(_inputs(kind, options.folders, random), left / (len(kinds) - index), random)
-    run.tell()
+    try:
+        for index, kind in enumerate(kinds):
+            left = run.start + options.minutes * 60 - time.monotonic()
+            random = Random(f"{options.seed} {kind}")
+            if kind == "seeds":
+                run.failures.update(seeds.different(inputs.FIXTURES, options.folders, random))
+            else:
+                run.go(_inputs(kind, options.folders, random), left / (len(kinds) - index), random)
+    finally:
+        run.tell()
     return 1 if run.failures else 0
 
 
@@ -70,20 +72,21 @@ class Run:
         self._codes: set[str] = set()
 
     def go(self, source: Iterator[inputs.Input], seconds: float, random: Random) -> None:
-        """Judges inputs until the time is up, half of it beside flake8 without the plugin."""
+        """Judges inputs until the time is up, some of them also beside flake8 without the plugin."""
         end = time.monotonic() + seconds
+        passed: list[bytes] = []
         with Judge() as judge:
-            while time.monotonic() < end and (batch := list(itertools.islice(source, BATCH))):
-                passed = []
-                for kind, name, data in batch:
-                    if time.monotonic() > end:
-                        break
-                    started = time.monotonic()
-                    if self._passes(judge, kind, name, data):
-                        passed.append(data)
-                    self._seconds[kind] += time.monotonic() - started
-                if random.random() < 0.25:
-                    self._beside(passed, random)
+            for kind, name, data in source:
+                started = time.monotonic()
+                if started > end:
+                    break
+                if self._passes(judge, kind, name, data):
+                    passed.append(data)
+                self._seconds[kind] += time.monotonic() - started
+                if len(passed) == BATCH:
+                    if random.random() < BESIDE:
+                        self._beside(passed, random)
+                    passed = []
 
     def _passes(self, judge: Judge, kind: str, name: str, data: bytes) -> bool:
         verdict = judge(data)

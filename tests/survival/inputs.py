@@ -75,7 +75,7 @@ def programs(random: Random) -> Iterator[Input]:
     found: list[str] = []
 
     @settings(
-        max_examples=40, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+        max_examples=10, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
     )
     @given(data())
     def collect(data: DataObject) -> None:

@@ -11,14 +11,13 @@ from typing import Self
 
 from tests.survival.judge import Verdict, judged
 
-PATIENCE = 120.0  # seconds for one input
+PATIENCE = 300.0  # seconds for one input
 
 
 class Judge:
     """One process that judges one input after the other, and another one where it dies or does not answer."""
 
-    def __init__(self, limit: int = 400_000) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._start()
 
     def __enter__(self) -> Self:
@@ -28,8 +27,9 @@ class Judge:
         self._process.kill()
         self._process.join()
 
-    def __call__(self, data: bytes) -> Verdict:
-        self._pipe.send(data)
+    def __call__(self, data: bytes, limit: int = 400_000) -> Verdict:
+        """As `judged`, with what a process may do besides among the complaints."""
+        self._pipe.send((data, limit))
         verdict = Verdict("lost")
         if not self._pipe.poll(PATIENCE):
             verdict.complaints.append(f"no answer within {PATIENCE:.0f} seconds")
@@ -48,13 +48,14 @@ class Judge:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self._limit), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
 
 
-def _serve(pipe: Connection, limit: int) -> None:
+def _serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, OSError):
         while True:
-            pipe.send(judged(pipe.recv(), timed=True, limit=limit))
+            data, limit = pipe.recv()
+            pipe.send(judged(data, timed=True, limit=limit))
