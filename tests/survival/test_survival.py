@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from flake8_tensorcopy.config import Options
-from flake8_tensorcopy.engine import nesting
+from flake8_tensorcopy.engine import flow, nesting, nodes
 from flake8_tensorcopy.lint import lint
 from tests.conftest import ROOT
 from tests.survival import inputs, seeds, shapes
@@ -126,6 +126,24 @@ def test_what_is_not_deep_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> No
     """Threads are for what is deep: starting one for each function would not be right in every program."""
     monkeypatch.setattr(threading, "Thread", None)
     assert refusals(DEEP["calls"](10)) == []
+
+
+def test_functions_in_functions_are_not_walked_once_more_for_each_around_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    walked = 0
+
+    def counting(node: ast.AST) -> list[ast.AST]:
+        nonlocal walked
+        found = nodes.walk(node)
+        walked += len(found)
+        return found
+
+    monkeypatch.setattr(flow, "walk", counting)
+    counts = []
+    for size in (20, 40):
+        walked = 0
+        assert refusals(DEEP["functions"](size)) == []
+        counts.append(walked)
+    assert counts[0] < counts[1] < 5 * counts[0]  # each function is run, and walked for those around it
 
 
 def test_mutated_programs_are_survived(judge: Judge) -> None:
