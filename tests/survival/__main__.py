@@ -18,6 +18,7 @@ from tests.survival.shrink import shrunk
 
 BATCH = 40  # inputs that flake8 is run on together
 BESIDE = 0.2  # of the batches
+KINDS = "bytes,shapes,files,mutations,programs"
 SIZES = (10, 60, 95, 190, 400, 1_000, 3_000, 10_000)
 
 
@@ -26,7 +27,9 @@ def main() -> int:
     parser.add_argument("folders", nargs="*", metavar="FOLDER", help="with Python files to be tried and mutated")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kinds", default="bytes,shapes,files,mutations,programs,seeds", help="which, in this order")
+    parser.add_argument(
+        "--kinds", default=KINDS, help=f"which, in this order (default: {KINDS}); `seeds` takes as long as it takes"
+    )
     parser.add_argument("--failures", type=Path, help="a folder to keep inputs in that failed, whole and small")
     options = parser.parse_args()
     kinds = options.kinds.split(",")
