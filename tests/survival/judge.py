@@ -16,6 +16,7 @@ from typing import TypeVar
 from flake8_tensorcopy import lint as linting
 from flake8_tensorcopy.config import DEBUG, Options, Settings
 from flake8_tensorcopy.engine import Finding, analysis
+from flake8_tensorcopy.engine.screens import SCREENS
 from flake8_tensorcopy.files import Task, decoded
 from flake8_tensorcopy.fixes import Source, Unfixable, repair
 

@@ -15,7 +15,9 @@ from flake8_tensorcopy.engine.screens.groups import (
     CONVERTED,
     EXPANDED,
     GRADIENT,
+    HOLDER,
     LEAF,
+    NOTHING,
     OBTAINED,
     PUT,
     SEVERAL,
@@ -110,6 +112,8 @@ def call(trace: Trace, node: ast.Call) -> Groups:
     func = node.func
     name = name_called(func)
     qualified = trace.sketch.survey.names.qualify(func) if imported(trace, func) else None
+    if qualified is not None:
+        name = qualified.rsplit(".", 1)[-1]
     given = _evaluated(trace, node, qualified)
     _writes(trace, given, name, qualified)
     _keeps_operands(trace, given, name, qualified)
@@ -193,10 +197,9 @@ def _of_name(trace: Trace, given: Given, name: str) -> Groups | None:
             if given.arguments[2]:
                 join((collapse(one), *given.arguments[2]))
     if name in trace.sketch.survey.classes:
-        made = Group(made=frozenset((name,)))
-        if every:
-            join((made, *every))
-        return (made,)
+        return _holder(frozenset((name,)), every)
+    if name == "SimpleNamespace":
+        return _holder(NOTHING, every)
     if name in _PASSING and name not in trace.env:
         return _container_of(trace.made(container=True), every) if name in _CONTAINERS else every
     if name in trace.inner_names:  # a function inside: it may do anything to what it is given
@@ -232,6 +235,14 @@ def _shown(trace: Trace, node: ast.expr) -> str:
     from flake8_tensorcopy.engine.screens.values import path
 
     return path(trace, node)[1] if _is_path(node) else ""
+
+
+def _holder(made: frozenset[str], given: Groups) -> Groups:
+    """A new object that may hold what it was given, under any attribute."""
+    group = Group(HOLDER if given else 0, made)
+    if given:
+        join((group, *given))
+    return (group,)
 
 
 def _container_of(made: Group, given: Groups) -> Groups:
@@ -303,6 +314,8 @@ def _looked_up(trace: Trace, node: ast.expr) -> Groups:
 def _imported(trace: Trace, node: ast.Call, name: str, given: Groups) -> Groups:
     """What a call of what is imported may give."""
     short = name.rsplit(".", 1)[-1]
+    if short[:1].isupper() and short not in _SPECIAL and (marks := marks_of(node)):
+        return (Group(made=marks),)
     if short not in _PASSING and short not in _SPECIAL:
         given = tuple(map(collapse, given)) if any(one.container for one in given) else given
     if name == "torch.autograd.grad":
@@ -315,10 +328,12 @@ def _imported(trace: Trace, node: ast.Call, name: str, given: Groups) -> Groups:
         made = given or (Group(),)
         trace.flag(made, ARRAY | CONVERTED | VIEWED)
         return made
+    if short == "SimpleNamespace":
+        return _holder(NOTHING, given)
     if short in _SPECIAL or short in _PASSING:
         if short not in _PASSING and short not in ("Parameter", "ModuleList", "Sequential"):
             trace.flag(given, CONVERTED | VIEWED)
-        marks = frozenset(mark for mark in _marks_of(node))
+        marks = marks_of(node)
         if short in ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "ParameterDict"):
             group = Group(made=marks)
             if given:
@@ -338,13 +353,7 @@ def _imported(trace: Trace, node: ast.Call, name: str, given: Groups) -> Groups:
         return given
     if short[-1:] == "_" or any(one.arg in ("out", "inplace") for one in node.keywords):
         return given
-    if marks := marks_of(node):
-        return (Group(made=marks),)
     return ()
-
-
-def _marks_of(node: ast.Call) -> frozenset[str]:
-    return marks_of(node)
 
 
 def gives_tensor(trace: Trace, node: ast.expr | None) -> bool:
@@ -394,6 +403,10 @@ def _may_run(trace: Trace, func: ast.expr, called: Groups) -> Iterable[Effects]:
     """The effects of the functions of the file that a call may run."""
     file = trace.file
     cls = trace.sketch.function.cls
+    if name_called(func) == trace.sketch.function.name and not isinstance(trace.sketch.function.node, ast.Module):
+        receiver = func.value if isinstance(func, ast.Attribute) else None
+        if receiver is None or (isinstance(receiver, ast.Name) and receiver.id == "self"):
+            return (trace.sketch.anything,)  # it calls itself
     if isinstance(func, ast.Attribute):
         receiver = func.value
         if isinstance(receiver, ast.Name) and receiver.id == "self" and cls is not None:

@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     ATTRIBUTE,
     GLOBAL,
     GRADIENT,
+    HOLDER,
     JOINED,
     NOTHING,
     Group,
@@ -222,7 +223,11 @@ class Trace:
         file = self.file
         made = file.made_of(name)
         flags = ATTRIBUTE | (file.leaf if name in file.leaves else 0)
-        return tuple(field(one, "." + name, flags, made) for one in groups)
+        held = tuple(field(one, "." + name, flags, made) for one in groups)
+        for one, inside in zip(groups, held, strict=True):
+            if find(one).flags & HOLDER:
+                join((one, inside))
+        return held
 
     # ----- statements
 

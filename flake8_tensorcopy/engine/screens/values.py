@@ -152,6 +152,11 @@ def _ifexp(trace: Trace, node: ast.IfExp) -> Groups:
     return tuple(found)
 
 
+def _unary(trace: Trace, node: ast.UnaryOp) -> Groups:
+    groups = value(trace, node.operand)
+    return groups if isinstance(node.op, ast.UAdd) else ()  # `+x` is x itself
+
+
 def _boolop(trace: Trace, node: ast.BoolOp) -> Groups:
     found: list[Group] = []
     for one in node.values:
@@ -499,6 +504,7 @@ _VALUES: dict[type[ast.AST], Callable[..., Groups]] = {
     ast.Call: calls.call,
     ast.BinOp: _binop,
     ast.IfExp: _ifexp,
+    ast.UnaryOp: _unary,
     ast.BoolOp: _boolop,
     ast.NamedExpr: _named,
     ast.List: _display,

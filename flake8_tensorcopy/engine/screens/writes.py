@@ -61,7 +61,7 @@ def _array_attribute(sketch: Sketch, write: Write) -> bool:
 
 def _after(trace: Trace, load: Load, write: Write) -> bool:
     """Whether a read may come after a write."""
-    if write.first <= load.tick <= write.last:
+    if write.first < load.tick <= write.last:
         return False
     if load.late or write.late or not load.loops.isdisjoint(write.loops):
         return True
@@ -88,7 +88,7 @@ def _read_later(trace: Trace, write: Write, own: bool = False) -> bool:
         if load.name == "" or (not own and (same or write.name in load.binds)) or not _after(trace, load, write):
             continue
         if not lasting and not same:
-            if load.tick < write.first and not load.late and load.statement != write.statement:
+            if load.tick <= write.first and not load.late and load.statement != write.statement:
                 continue
             held = write.aliases.get(load.name.split(".", 1)[0].split("[", 1)[0], ())
             if not load.late and load.name in trace.every and not any(one in held for one in load.version):
