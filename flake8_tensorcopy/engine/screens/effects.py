@@ -20,7 +20,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     Group,
     find,
 )
-from flake8_tensorcopy.engine.screens.values import collects, is_number
+from flake8_tensorcopy.engine.screens.looks import collects, is_number
 from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Class, Function, Survey
 
 if TYPE_CHECKING:

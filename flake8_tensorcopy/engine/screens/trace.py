@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     join,
     reached,
 )
+from flake8_tensorcopy.engine.screens.looks import is_number
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.sketch import Sketch
@@ -107,6 +108,12 @@ class Trace:
         self.whole: ast.AST | None = None  # the statement under way, or the value that it is for
         self._frames: list[list[Env]] = []
         self.inner_names: set[str] = set()
+        # A number at first, perhaps: what is added may make a tensor of it.
+        self.grown = {
+            node.target.id
+            for node in sketch.function.found.get(ast.AugAssign, ())
+            if isinstance(node.target, ast.Name) and not is_number(node.value)
+        }
         self._inner: list[FunctionNode | ast.Lambda] = []
         self._run()
 

@@ -25,11 +25,9 @@ from flake8_tensorcopy.engine.screens.groups import (
     find,
     join,
 )
+from flake8_tensorcopy.engine.screens.looks import collects, is_number, of_arrays
 from flake8_tensorcopy.engine.screens.trace import Keeper, Trace, Write
 
-_COLLECTIONS = frozenset("list dict set OrderedDict defaultdict deque Counter".split())
-_NUMBERS = frozenset({"len", "int", "float", "round"})
-_NUMBERS_OF_TENSORS = frozenset({"item", "size", "numel", "dim", "perf_counter", "time"})
 _PRODUCTS = (ast.Mult, ast.MatMult, ast.Div, ast.Pow)
 MAX_PLACES = 8  # of a display whose items are told apart
 
@@ -256,7 +254,7 @@ def names_in(target: ast.expr) -> frozenset[str]:
 def bind_target(trace: Trace, target: ast.expr, groups: Groups, source: ast.expr | None) -> None:
     """Bind a target to (what may be) a value."""
     if isinstance(target, ast.Name):
-        if not groups and not (source is not None and is_number(source)):
+        if not groups and (target.id in trace.grown or source is None or not is_number(source)):
             groups = (trace.made(container=collects(source), tensor=calls.gives_tensor(trace, source)),)
         trace.bind(target.id, groups)
     elif isinstance(target, ast.Attribute):
@@ -294,7 +292,7 @@ def _store_item(trace: Trace, target: ast.Subscript, groups: Groups) -> None:
         plain = target.value.attr in trace.file.collections
     if not (key or plain):
         write(trace, base, name, target.value, target, "subscript", first, (*groups, *chosen))
-    if groups and not _of_arrays(index) and not (base and all(one.tensor for one in base)):
+    if groups and not of_arrays(index) and not (base and all(one.tensor for one in base)):
         held = item(trace, base, index) if isinstance(index, ast.Constant) else tuple(map(collapse, base))
         for one in held:
             join((one, *groups))
@@ -397,7 +395,7 @@ def _augassign(trace: Trace, node: ast.AugAssign) -> None:
     groups, name = path(trace, target)
     if isinstance(target, ast.Name) and not groups:
         if not is_number(node.value):
-            trace.bind(name, given or (trace.made(),))
+            trace.bind(name, given if any(one.container for one in given) else (trace.made(),))
         return
     if isinstance(target, ast.Attribute) and target.attr in trace.file.numbers:
         return
@@ -438,60 +436,6 @@ def write(
             trace.binds, alone, uncertain, operands, trace.aliases(groups, name),
         )
     )  # fmt: skip
-
-
-# ----- what expressions look like
-
-
-def collects(node: ast.expr | None) -> bool:
-    """Whether an expression makes a list, tuple, dict or set."""
-    if isinstance(
-        node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)
-    ):
-        return True
-    if isinstance(node, ast.IfExp):
-        return all(
-            collects(one) or (isinstance(one, ast.Constant) and one.value is None) for one in (node.body, node.orelse)
-        )
-    while isinstance(node, ast.BinOp):
-        if collects(node.right):
-            return True
-        node = node.left
-        if not isinstance(node, ast.BinOp):
-            return collects(node)
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _COLLECTIONS
-
-
-def is_number(node: ast.expr) -> bool:
-    """Whether an expression is a number or text for certain: a constant, a length, a size, or computed of these."""
-    while isinstance(node, ast.BinOp):
-        if not is_number(node.right):
-            return False
-        node = node.left
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, (int, float, str))
-    if isinstance(node, ast.UnaryOp):
-        return is_number(node.operand)
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-    if isinstance(node, ast.Attribute):
-        return node.attr == "shape"
-    if isinstance(node, ast.Call):
-        func = node.func
-        if isinstance(func, ast.Attribute):
-            return func.attr in _NUMBERS_OF_TENSORS
-        return isinstance(func, ast.Name) and func.id in _NUMBERS
-    return isinstance(node, ast.JoinedStr)
-
-
-def _of_arrays(index: ast.expr) -> bool:
-    """An index that no list and no dict takes."""
-    if isinstance(index, ast.Tuple):
-        return any(
-            isinstance(one, ast.Slice) or (isinstance(one, ast.Constant) and one.value in (None, ...))
-            for one in index.elts
-        )
-    return isinstance(index, ast.Compare) or (isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert))
 
 
 _VALUES: dict[type[ast.AST], Callable[..., Groups]] = {

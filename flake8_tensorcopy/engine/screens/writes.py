@@ -30,9 +30,9 @@ from flake8_tensorcopy.engine.screens.groups import (
 from flake8_tensorcopy.engine.screens.groups import (
     LEAF as LEAF_GROUP,
 )
+from flake8_tensorcopy.engine.screens.looks import collects, is_number
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.screens.trace import Load, Trace, Write
-from flake8_tensorcopy.engine.screens.values import collects, is_number
 from flake8_tensorcopy.engine.source import EXPAND, GRAD, HOOK, LEAF, STATE_DICT, WRAP, WRITE
 
 _READ_ONLY = frozenset({"broadcast_to", "frombuffer", "memmap", "sliding_window_view", "load"})
