@@ -71,6 +71,8 @@ def join(groups: Iterable[Group]) -> None:
         one, other = map(find, pending.pop())
         if one is other:
             continue
+        if one.container and not other.container:
+            one, other = other, one  # what stands for both is no list for certain
         other.above = one
         one.flags |= other.flags
         one.made |= other.made

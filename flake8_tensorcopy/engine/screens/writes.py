@@ -126,8 +126,8 @@ def _held(sketch: Sketch) -> dict[str, bool]:
             if isinstance(node.target, ast.Name) and node.value is not None:
                 plain = is_number(node.value) or collects(node.value)
                 held[node.target.id] = held.get(node.target.id, True) and plain
-    for kind in (ast.For, ast.AsyncFor, ast.comprehension):
-        for node in found.get(kind, ()):
+    for loop in (ast.For, ast.AsyncFor, ast.comprehension):
+        for node in found.get(loop, ()):
             for one in walk(node.target):
                 if isinstance(one, ast.Name):
                     held[one.id] = False
@@ -297,7 +297,7 @@ def lost_write(sketch: Sketch) -> bool:
             target = target.value  # it is assigned afterwards
         if write.how not in ("call", "object") and _picks(target, sketch):
             return True
-    if any(_picks(target, sketch) for target in sketch.trace.targets):
+    if sketch.once("may write", _may_write) and any(_picks(target, sketch) for target in sketch.trace.targets):
         return True
     return any(
         isinstance(node.ctx, ast.Store) and node.attr == "data" and isinstance(node.value, (ast.Subscript, ast.Call))
@@ -374,12 +374,15 @@ def leaf_write(sketch: Sketch) -> bool:
 
 def saved_write(sketch: Sketch) -> bool:
     """What is written may be what an operation before it keeps for backward."""
+    writes = _writes(sketch)
+    if not writes:
+        return False
     trace = sketch.trace
     keepers: dict[Group, list[int]] = {}
     for position, keeper in enumerate(trace.keepers):
         for group in keeper.groups:
             keepers.setdefault(find(group), []).append(position)
-    for write in _writes(sketch):
+    for write in writes:
         for group in write.groups:
             for position in keepers.get(find(group), ()):
                 keeper = trace.keepers[position]
