@@ -58,3 +58,8 @@ def of_arrays(index: ast.expr) -> bool:
             for one in index.elts
         )
     return isinstance(index, ast.Compare) or (isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert))
+
+
+def name_called(func: ast.expr) -> str:
+    """The last part of what is called."""
+    return getattr(func, "attr", getattr(func, "id", ""))
