@@ -25,6 +25,8 @@ ARRAY = 16384
 KEYED = 32768  # taken by a text
 HOLDER = 65536  # an object that was given it may be reached through any attribute
 
+MAX_REACHED = 64
+
 OUTSIDE = ARGUMENT | ATTRIBUTE | GLOBAL
 
 
@@ -126,12 +128,17 @@ def field(group: Group, key: str, flags: int = 0, made: frozenset[str] = NOTHING
 
 def reached(group: Group) -> list[Group]:
     """A group and all that it holds, as far as that is known."""
-    found = [find(group)]
+    top = find(group)
+    if not top.fields:
+        return [top]
+    found = [top]
+    seen = {top}
     for one in found:  # the list grows meanwhile
-        if len(found) > 64:
+        if len(found) > MAX_REACHED:
             break
         for held in one.fields.values():
-            top = find(held)
-            if top not in found:
-                found.append(top)
+            inner = find(held)
+            if inner not in seen:
+                seen.add(inner)
+                found.append(inner)
     return found

@@ -93,6 +93,7 @@ class Trace:
         self.loads: list[Load] = []
         self.writes: list[Write] = []
         self.keepers: list[Keeper] = []
+        self.reached: dict[int, frozenset[Group]] = {}  # of reads, by their ticks, once all is known
         self.targets: list[ast.expr] = []  # expressions that are written, whatever they may be
         self.returned: list[tuple[ast.expr, Groups]] = []
         self.keeps_gradient = False  # a gradient has another name
@@ -205,16 +206,15 @@ class Trace:
         return group
 
     def aliases(self, groups: Groups, name: str) -> dict[str, Groups]:
-        """The other names that reach something at this moment."""
+        """The other names that reach something at this moment; not asked of what outlives the passes of a loop."""
+        if self.late or any(not self.loops <= one.loops for one in groups):
+            return {}
         tops = {find(one) for one in groups}
         found: dict[str, Groups] = {}
+        root = name.split(".", 1)[0]
         for other, held in self.env.items():
-            if other != name:
-                for one in held:
-                    top = find(one)
-                    if top in tops or (top.fields and not tops.isdisjoint(reached(top))):
-                        found[other] = held
-                        break
+            if other != name and other != root and any(_reaches(one, tops) for one in held):
+                found[other] = held
         return found
 
     def keep(self, groups: Iterable[Group], node: ast.AST) -> None:
@@ -356,3 +356,11 @@ class Trace:
             return False
         taken = dict(one)
         return any(taken.get(node, arm) != arm for node, arm in other)
+
+
+def _reaches(group: Group, tops: set[Group]) -> bool:
+    """Whether a group, or what it holds, is one of these."""
+    top = find(group)
+    if top in tops:
+        return True
+    return bool(top.fields) and not tops.isdisjoint(reached(top))

@@ -96,13 +96,18 @@ def _read_later(trace: Trace, write: Write, own: bool = False) -> bool:
             held = write.aliases.get(load.name.split(".", 1)[0].split("[", 1)[0], ())
             if not load.late and load.name in trace.every and not any(one in held for one in load.version):
                 continue
-        if not groups.isdisjoint(_reached(load)):
+        if not groups.isdisjoint(_reached(trace, load)):
             return True
     return False
 
 
-def _reached(load: Load) -> set[Group]:
-    return {one for group in load.groups for one in reached(group)}
+def _reached(trace: Trace, load: Load) -> frozenset[Group]:
+    """What a read comes to, once the whole function has been gone through."""
+    known = trace.reached.get(load.tick)
+    if known is None:
+        known = frozenset(one for group in load.groups for one in reached(group))
+        trace.reached[load.tick] = known
+    return known
 
 
 def shared_write(sketch: Sketch) -> bool:
