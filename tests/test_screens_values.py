@@ -15,9 +15,9 @@ from flake8_tensorcopy.engine.screens import SCREENS
 from tests.conftest import ROOT
 
 KINDS = (
-    "ByteStrides ClashingExpand DeadRebinding DroppedResult ExpandedBytes ExpandedParameter KeptStorage LeafRebound "
-    "MixedRepeats ModuleAlias NegativeStrides ReboundData RepeatedReference ScrambledAxes SharedDefault "
-    "SharedOptimizerState StaleSnapshot TurnedView UnlinkedArray UnregisteredItems HandedOut"
+    "ByteStrides ClashingExpand DeadRebinding DroppedResult Exhausted ExpandedBytes ExpandedParameter KeptStorage "
+    "LeafRebound MixedRepeats ModuleAlias NegativeStrides ReboundData RepeatedReference ScrambledAxes "
+    "SharedDefault SharedOptimizerState StaleSnapshot TurnedView UnlinkedArray UnregisteredItems HandedOut"
 ).split()
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"
@@ -32,6 +32,23 @@ HELD_BACK = {
     ),
     "text": ("DeadRebinding", "def f(d):\n    for k in d:\n        k = k.replace('a', 'b')"),
     "no tensor's method": ("DroppedResult", "def f(x):\n    x.max_depth(3)\n    x.append(1)"),
+    "gone through once": ("Exhausted", "def f(m):\n    ps = m.parameters()\n    for p in ps:\n        print(p)"),
+    "made in each pass": (
+        "Exhausted",
+        "def f(ms):\n    for m in ms:\n        ps = m.parameters()\n        torch.optim.SGD(ps, lr=1)",
+    ),
+    "bound anew": (
+        "Exhausted",
+        "def f(m):\n    ps = m.parameters()\n    n = sum(ps)\n    ps = m.parameters()\n    return n, list(ps)",
+    ),
+    "on one arm each": (
+        "Exhausted",
+        "def f(m, c):\n    ps = m.parameters()\n    if c:\n        list(ps)\n    else:\n        sum(ps)",
+    ),
+    "a list of them": (
+        "Exhausted",
+        "def f(m):\n    ps = list(m.parameters())\n    for p in ps:\n        print(p)\n    return sum(ps)",
+    ),
     "expanded and no Parameter": ("ExpandedParameter", "def f(x):\n    return x.expand(3, 4)"),
     "bytes of nothing": ("ExpandedBytes", "def f(x):\n    return x.repeat(2, 1) + x.expand(3, 4)"),
     "saved nowhere": ("KeptStorage", "def f(x, path):\n    x.share_memory_()"),
@@ -70,6 +87,40 @@ LET_PASS = {
     ),
     "dropped": ("DroppedResult", "def f(x):\n    x.clamp(0, 1)"),
     "function dropped": ("DroppedResult", "def f(x):\n    torch.clamp(x, 0, 1)"),
+    "gone through twice": (
+        "Exhausted",
+        "def f(m):\n    ps = m.parameters()\n    torch.optim.SGD([{'params': ps}], lr=1)\n    return list(ps)",
+    ),
+    "in each pass": (
+        "Exhausted",
+        "def f(m, xs):\n    ps = m.parameters()\n    for x in xs:\n        print(x, list(ps))",
+    ),
+    "under two names": ("Exhausted", "def f(m):\n    ps = m.parameters()\n    qs = ps\n    sum(ps)\n    sum(qs)"),
+    "through another one": (
+        "Exhausted",
+        "def f(m):\n    ps = m.parameters()\n    pairs = enumerate(ps)\n    list(pairs)\n    list(ps)",
+    ),
+    "bound anew by one arm": (
+        "Exhausted",
+        "def f(m, c):\n    ps = m.parameters()\n    list(ps)\n    if c:\n        ps = []\n    list(ps)",
+    ),
+    "on an object": ("Exhausted", "def f(a, m):\n    a.ps = m.parameters()\n    list(a.ps)\n    list(a.ps)"),
+    "in an item": (
+        "Exhausted",
+        "def f(m):\n    d = {}\n    d['a'] = m.parameters()\n    list(d['a'])\n    list(d['a'])",
+    ),
+    "from a function": (
+        "Exhausted",
+        "def g(m):\n    return filter(None, m)\ndef f(m):\n    p, q = g(m), zip(m)\n    return list(p), sum(p)",
+    ),
+    "given to a function": (
+        "Exhausted",
+        "def g(ps):\n    list(ps)\n    sum(ps)\ndef f(m):\n    ps = m.parameters()\n    g(ps)",
+    ),
+    "of the module": (
+        "Exhausted",
+        "ps = (p for p in [1])\ndef f(m):\n    qs = m.parameters()\n    return list(ps), list(ps)",
+    ),
     "Parameter by another name": (
         "ExpandedParameter",
         "from torch.nn import Parameter as P\ndef f(x):\n    return P(x.expand(3, 4))",
