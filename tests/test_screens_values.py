@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flake8_tensorcopy.engine import analyse, analysis, flow
-from flake8_tensorcopy.engine.facts import DeadRebinding, Fact
+from flake8_tensorcopy.engine.facts import DeadRebinding, DroppedResult, Fact
 from flake8_tensorcopy.engine.screens import SCREENS
 from tests.conftest import ROOT
 
@@ -32,6 +32,17 @@ HELD_BACK = {
     ),
     "text": ("DeadRebinding", "def f(d):\n    for k in d:\n        k = k.replace('a', 'b')"),
     "no tensor's method": ("DroppedResult", "def f(x):\n    x.max_depth(3)\n    x.append(1)"),
+    "an argument moved": ("DroppedResult", "def f(m, device):\n    m.to(device)"),
+    "a set": ("DroppedResult", "def f(xs):\n    seen = set()\n    for x in xs:\n        seen.add(x)"),
+    "a set in a dict": ("DroppedResult", "def f(xs, k):\n    d = {}\n    d.setdefault(k, set()).add(xs)"),
+    "the object itself": ("DroppedResult", "class A(nn.Module):\n    def f(self):\n        self.to('cpu')"),
+    "a module moved": (
+        "DroppedResult",
+        "class A:\n    def __init__(self, vae):\n        self.vae = vae\n    def f(self, x):\n"
+        "        self.vae.to(x.dtype)\n        return self.vae.decode(x)",
+    ),
+    "modules moved": ("DroppedResult", "def f(m):\n    for one in m.modules():\n        one.half()"),
+    "put elsewhere": ("DroppedResult", "def f(x: torch.Tensor, y):\n    torch.mul(x, 2, out=y)"),
     "gone through once": ("Exhausted", "def f(m):\n    ps = m.parameters()\n    for p in ps:\n        print(p)"),
     "made in each pass": (
         "Exhausted",
@@ -87,6 +98,17 @@ LET_PASS = {
     ),
     "dropped": ("DroppedResult", "def f(x):\n    x.clamp(0, 1)"),
     "function dropped": ("DroppedResult", "def f(x):\n    torch.clamp(x, 0, 1)"),
+    "known for a tensor later": ("DroppedResult", "def f(x):\n    x.cuda()\n    return torch.relu(x)"),
+    "written before": ("DroppedResult", "def f(x):\n    y = x.view(-1)\n    y.add_(1)\n    x.add(1)"),
+    "of a loader": ("DroppedResult", "def f(loader):\n    for x, y in loader:\n        x.cuda()"),
+    "a buffer moved": (
+        "DroppedResult",
+        "class A(nn.Module):\n    def __init__(self, x):\n        self.register_buffer('b', x)\n    def f(self):\n"
+        "        self.b.cuda()",
+    ),
+    "a weight dropped": ("DroppedResult", "def f():\n    m = nn.Linear(2, 2)\n    m.weight.mul(2)"),
+    "an item moved": ("DroppedResult", "def f(x):\n    d = {}\n    d[0] = torch.relu(x)\n    d[0].cuda()"),
+    "asked for its type": ("DroppedResult", "def f(x):\n    if isinstance(x, torch.Tensor):\n        x.cuda()"),
     "gone through twice": (
         "Exhausted",
         "def f(m):\n    ps = m.parameters()\n    torch.optim.SGD([{'params': ps}], lr=1)\n    return list(ps)",
@@ -235,7 +257,12 @@ def programs() -> list[ast.Module]:
 
 def told(fact: Fact) -> bool:
     """Whether a rule may say anything of a fact."""
-    return not isinstance(fact, DeadRebinding) or (fact.computed and (fact.uses_itself or fact.uses_sibling))
+    match fact:
+        case DeadRebinding():
+            return fact.computed and (fact.uses_itself or fact.uses_sibling)
+        case DroppedResult():
+            return fact.evidence >= 2 and not fact.probing and (fact.moves or fact.twin or fact.views)
+    return True
 
 
 def facts_of(kind: str) -> Counter[tuple[int, int, int]]:

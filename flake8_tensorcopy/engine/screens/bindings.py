@@ -1,9 +1,9 @@
-"""Screens of results and bindings that are lost: thrown away, never read, put where a leaf was."""
+"""Screens of bindings that are lost: never read, put where a leaf was."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.nodes import walk
@@ -12,31 +12,6 @@ from flake8_tensorcopy.engine.source import GRAD, LEAF, Survey
 
 _TRAINED = frozenset({"weight", "bias"})
 _MAKES = frozenset({"Parameter", "register_parameter"})
-_RESULTS = frozenset({"fresh", "view", "maybe"})
-
-
-def dropped_result(sketch: Sketch) -> bool:
-    """A call is a statement, of a method or function of tensors that gives something new and writes nothing."""
-    return any(
-        isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Attribute)
-        and _gives(sketch, node.value, node.value.func)
-        for node in _statements(sketch)
-    )
-
-
-def _statements(sketch: Sketch) -> Iterator[ast.Expr]:
-    return iter(sketch.function.found.get(ast.Expr, ()))
-
-
-def _gives(sketch: Sketch, node: ast.Call, func: ast.Attribute) -> bool:
-    op = ops.method(func.attr)
-    if op is not None and op.form == "method" and not op.writes and op.result in _RESULTS:
-        return True
-    if not node.args:
-        return False
-    name = sketch.survey.names.qualify(func)
-    return name is not None and name.startswith("torch.") and ops.function(name) is not None
 
 
 def dead_rebinding(sketch: Sketch) -> bool:
