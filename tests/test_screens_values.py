@@ -75,6 +75,14 @@ HELD_BACK = {
     "data read": ("ReboundData", "def f(a, b):\n    a.best = b.data"),
     "joined at once": ("RepeatedReference", "def f(x, y):\n    y += 1\n    return torch.cat([x] * 2) + y"),
     "numbers": ("RepeatedReference", "def f(n, dim):\n    dims = [dim] * n\n    return dims"),
+    "numbers of layers": (
+        "RepeatedReference",
+        "def f(n, dim):\n    dims = [dim] * n\n    return nn.Sequential(*[nn.Linear(d, dim) for d in dims])",
+    ),
+    "a text repeated": (
+        "RepeatedReference",
+        "def f(x, text, n):\n    texts = [text or ''] * n\n    x[0][1] += 1\n    return texts",
+    ),
     "a size left open": ("ScrambledAxes", "def f(x):\n    b, c, h = x.shape\n    return x.view(b, -1)"),
     "another number": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(b, c, 3)"),
     "no step": ("SharedOptimizerState", "def f(a, b):\n    a.load_state_dict(b.state_dict())"),
@@ -161,7 +169,26 @@ LET_PASS = {
     "strides": ("ByteStrides", "def f(x, t):\n    return torch.as_strided(t, x.shape, x.strides)"),
     "data set": ("ReboundData", "def f(a, b):\n    a.data = b.data"),
     "a layer": ("RepeatedReference", "def f(n):\n    return nn.Sequential(*[nn.Linear(2, 2)] * n)"),
-    "slots written": ("RepeatedReference", "def f(x, n):\n    xs = [x] * n\n    xs[0].add_(1)\n    return xs"),
+    "slots written": (
+        "RepeatedReference",
+        "def f(x: torch.Tensor, n):\n    xs = [x] * n\n    xs[0].add_(1)\n    return xs",
+    ),
+    "a layer by name": (
+        "RepeatedReference",
+        "def f(n):\n    one = nn.Linear(2, 2)\n    rows = [one] * n\n    return nn.ModuleList(rows)",
+    ),
+    "a layer of a function": (
+        "RepeatedReference",
+        "def g():\n    return nn.Linear(2, 2)\ndef f(n):\n    return nn.Sequential(*[g()] * n)",
+    ),
+    "a layer of the module": (
+        "RepeatedReference",
+        "one = nn.Linear(2, 2)\ndef f(n):\n    return nn.ModuleList([one] * n)",
+    ),
+    "an item written": (
+        "RepeatedReference",
+        "def f(n):\n    ts = [torch.zeros(2)]\n    t = ts[0]\n    xs = [t] * n\n    xs[0][1] = 1\n    return xs",
+    ),
     "sizes in another order": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(c, b)"),
     "loaded and stepped": ("SharedOptimizerState", "def f(a, b):\n    a.load_state_dict(b.state_dict())\n    b.step()"),
     "parameters written": (

@@ -58,8 +58,10 @@ def _gives(evidence: Evidence, node: ast.Call, func: ast.Attribute) -> bool:
 class Evidence:
     """What a function, and what binds its names and attributes, says for a tensor."""
 
-    def __init__(self, sketch: Sketch, seen: set[tuple[ast.AST, str]] | None = None) -> None:
+    def __init__(self, sketch: Sketch, seen: set[tuple[ast.AST, str]] | None = None, uses: bool = True) -> None:
+        """`uses`: also what is done to something says what it is, not only what it was made as."""
         self.sketch = sketch
+        self.uses = uses
         self.survey = sketch.survey
         self._seen = set() if seen is None else seen  # functions and names that are being looked at
 
@@ -85,6 +87,12 @@ class Evidence:
                 return any(self.of(one, part) for one in values)
             case ast.NamedExpr(value=one) | ast.Await(value=one) | ast.Starred(value=one):
                 return self.of(one, part)
+            case ast.BinOp(left=one, right=other):
+                return self.of(one, part) or self.of(other, part)
+            case ast.UnaryOp(operand=one):
+                return self.of(one)
+            case ast.Subscript(value=one):
+                return self.uses or not isinstance(one, ast.Name) or self._of_item(one)
         return part or not isinstance(node, _DISPLAYS)
 
     def _of_name(self, name: str) -> bool:
@@ -107,19 +115,20 @@ class Evidence:
         body = self.survey.body
         if function is body or name not in sketch_of(self.survey, body).bound:
             return name not in self.survey.functions and name not in self.survey.classes
-        return Evidence(sketch_of(self.survey, body), self._seen).of(ast.Name(name, ast.Load()))
+        return Evidence(sketch_of(self.survey, body), self._seen, self.uses).of(ast.Name(name, ast.Load()))
+
+    def _of_item(self, node: ast.Name) -> bool:
+        """Whether an item of what a name stands for may be made as a tensor."""
+        mark = (self.sketch.function.node, f"{node.id}[]")
+        if mark in self._seen:
+            return False
+        self._seen.add(mark)
+        return self.of(node) or any(self.of(value, True) for value in self.sketch.flows.get(node.id, ()))
 
     def _said(self, name: str) -> bool:
         """Whether the annotation of a parameter may say that it is a tensor."""
-        node = self.sketch.function.node
-        assert not isinstance(node, ast.Module)
-        spec = node.args
-        every = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg)
-        return any(
-            one.annotation is not None and self._names_tensor(one.annotation)
-            for one in every
-            if one is not None and one.arg == name
-        )
+        said = self.sketch.annotations.get(name)
+        return said is not None and self._names_tensor(said)
 
     def _names_tensor(self, said: ast.expr) -> bool:
         outside = sketch_of(self.survey, self.survey.body).bound
@@ -143,8 +152,8 @@ class Evidence:
         if mark in self._seen:
             return False
         self._seen.add(mark)
-        stored = self.sketch.of_file("attributes stored", _stored)
-        return any(Evidence(sketch, self._seen).of(value, part) for sketch, value, part in stored.get(name, ()))
+        stored = self.sketch.of_file("attributes stored", attributes_stored).get(name, ())
+        return any(Evidence(sketch, self._seen, self.uses).of(value, part) for sketch, value, part in stored)
 
     def _of_call(self, node: ast.Call, part: bool) -> bool:
         func = node.func
@@ -173,7 +182,7 @@ class Evidence:
     def _is_used(self, name: str, attribute: bool = False) -> bool:
         """Whether what has a name, or is an attribute of that name, is used there as only a tensor can be, also under
         other names for it or for views of it."""
-        return any(self._is_used_as(*one) for one in self._names_for(name, attribute))
+        return self.uses and any(self._is_used_as(*one) for one in self._names_for(name, attribute))
 
     def _names_for(self, name: str, attribute: bool) -> set[tuple[str, bool]]:
         """The names and attributes (true) that may stand for the same storage as one of them."""
@@ -310,7 +319,7 @@ def _methods(survey: Survey) -> frozenset[str]:
     return frozenset(one.name for one in survey.all if one.cls is not None)
 
 
-def _stored(survey: Survey) -> dict[str, list[tuple[Sketch, ast.expr, bool]]]:
+def attributes_stored(survey: Survey) -> dict[str, list[tuple[Sketch, ast.expr, bool]]]:
     """What the functions of the file, and the bodies of its classes, bind attributes to; with what may be a part."""
     found: dict[str, list[tuple[Sketch, ast.expr, bool]]] = {}
     for function in survey.all:

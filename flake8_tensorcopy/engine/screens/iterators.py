@@ -116,9 +116,6 @@ def _bindings(sketch: Sketch) -> Iterator[tuple[str, ast.expr]]:
                 pending += zip(target.elts, value.elts if same else [value] * len(target.elts), strict=True)
             elif value is not None and (isinstance(node, ast.AugAssign) or not isinstance(target, ast.Name)):
                 yield _slot(target), value
-    for node in found.get(ast.withitem, ()):
-        if node.optional_vars is not None:
-            yield _slot(node.optional_vars), node.context_expr
     for node in sketch.calls_of(_PUTS):
         if isinstance(node.func, ast.Attribute):
             for item in _given(node):
