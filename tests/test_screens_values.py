@@ -86,6 +86,14 @@ HELD_BACK = {
     "a size left open": ("ScrambledAxes", "def f(x):\n    b, c, h = x.shape\n    return x.view(b, -1)"),
     "another number": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(b, c, 3)"),
     "no step": ("SharedOptimizerState", "def f(a, b):\n    a.load_state_dict(b.state_dict())"),
+    "nothing asked for its state": (
+        "StaleSnapshot",
+        "def f(a, b, opt):\n    pairs = zip(a, b)\n    opt.zero_grad()\n    opt.step()\n    return pairs",
+    ),
+    "another name computed": (
+        "LeafRebound",
+        "def f(ps, lr):\n    for p in ps:\n        g = p.grad\n        step = lr * 2\n        p.add_(g, alpha=step)",
+    ),
     "kept and not trained": ("StaleSnapshot", "def f(m):\n    best = m.state_dict()\n    return best"),
     "in order": ("TurnedView", "def f(x):\n    x = x.t().contiguous()\n    return x.view(-1)"),
     "another one turned": ("TurnedView", "def f(x, y):\n    z = y.t()\n    return x.view(-1) + z"),
@@ -190,6 +198,15 @@ LET_PASS = {
         "def f(n):\n    ts = [torch.zeros(2)]\n    t = ts[0]\n    xs = [t] * n\n    xs[0][1] = 1\n    return xs",
     ),
     "sizes in another order": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(c, b)"),
+    "a leaf updated": (
+        "LeafRebound",
+        "def f(w, lr, n):\n    for _ in n:\n        v = w\n        g = v.grad\n        w = w - lr * g",
+    ),
+    "asked by a function": (
+        "StaleSnapshot",
+        "def g(m):\n    return m.state_dict()\ndef f(m, o):\n    b = g(m)\n    m.load_state_dict(m.state_dict())\n"
+        "    return b",
+    ),
     "loaded and stepped": ("SharedOptimizerState", "def f(a, b):\n    a.load_state_dict(b.state_dict())\n    b.step()"),
     "parameters written": (
         "StaleSnapshot",
