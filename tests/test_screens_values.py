@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from flake8_tensorcopy.engine import analyse, analysis, flow
-from flake8_tensorcopy.engine.facts import DeadRebinding, Fact
+from flake8_tensorcopy.engine.facts import DeadRebinding, DroppedResult, Fact
 from flake8_tensorcopy.engine.screens import SCREENS
 from tests.conftest import ROOT
 
 KINDS = (
-    "ByteStrides ClashingExpand DeadRebinding DroppedResult ExpandedBytes ExpandedParameter KeptStorage LeafRebound "
-    "MixedRepeats ModuleAlias NegativeStrides ReboundData RepeatedReference ScrambledAxes SharedDefault "
-    "SharedOptimizerState StaleSnapshot TurnedView UnlinkedArray UnregisteredItems HandedOut"
+    "ByteStrides ClashingExpand DeadRebinding DroppedResult Exhausted ExpandedBytes ExpandedParameter KeptStorage "
+    "LeafRebound MixedRepeats ModuleAlias NegativeStrides ReboundData RepeatedReference ScrambledAxes "
+    "SharedDefault SharedOptimizerState StaleSnapshot TurnedView UnlinkedArray UnregisteredItems HandedOut"
 ).split()
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"
@@ -32,6 +32,34 @@ HELD_BACK = {
     ),
     "text": ("DeadRebinding", "def f(d):\n    for k in d:\n        k = k.replace('a', 'b')"),
     "no tensor's method": ("DroppedResult", "def f(x):\n    x.max_depth(3)\n    x.append(1)"),
+    "an argument moved": ("DroppedResult", "def f(m, device):\n    m.to(device)"),
+    "a set": ("DroppedResult", "def f(xs):\n    seen = set()\n    for x in xs:\n        seen.add(x)"),
+    "a set in a dict": ("DroppedResult", "def f(xs, k):\n    d = {}\n    d.setdefault(k, set()).add(xs)"),
+    "the object itself": ("DroppedResult", "class A(nn.Module):\n    def f(self):\n        self.to('cpu')"),
+    "a module moved": (
+        "DroppedResult",
+        "class A:\n    def __init__(self, vae):\n        self.vae = vae\n    def f(self, x):\n"
+        "        self.vae.to(x.dtype)\n        return self.vae.decode(x)",
+    ),
+    "modules moved": ("DroppedResult", "def f(m):\n    for one in m.modules():\n        one.half()"),
+    "put elsewhere": ("DroppedResult", "def f(x: torch.Tensor, y):\n    torch.mul(x, 2, out=y)"),
+    "gone through once": ("Exhausted", "def f(m):\n    ps = m.parameters()\n    for p in ps:\n        print(p)"),
+    "made in each pass": (
+        "Exhausted",
+        "def f(ms):\n    for m in ms:\n        ps = m.parameters()\n        torch.optim.SGD(ps, lr=1)",
+    ),
+    "bound anew": (
+        "Exhausted",
+        "def f(m):\n    ps = m.parameters()\n    n = sum(ps)\n    ps = m.parameters()\n    return n, list(ps)",
+    ),
+    "on one arm each": (
+        "Exhausted",
+        "def f(m, c):\n    ps = m.parameters()\n    if c:\n        list(ps)\n    else:\n        sum(ps)",
+    ),
+    "a list of them": (
+        "Exhausted",
+        "def f(m):\n    ps = list(m.parameters())\n    for p in ps:\n        print(p)\n    return sum(ps)",
+    ),
     "expanded and no Parameter": ("ExpandedParameter", "def f(x):\n    return x.expand(3, 4)"),
     "bytes of nothing": ("ExpandedBytes", "def f(x):\n    return x.repeat(2, 1) + x.expand(3, 4)"),
     "saved nowhere": ("KeptStorage", "def f(x, path):\n    x.share_memory_()"),
@@ -47,9 +75,25 @@ HELD_BACK = {
     "data read": ("ReboundData", "def f(a, b):\n    a.best = b.data"),
     "joined at once": ("RepeatedReference", "def f(x, y):\n    y += 1\n    return torch.cat([x] * 2) + y"),
     "numbers": ("RepeatedReference", "def f(n, dim):\n    dims = [dim] * n\n    return dims"),
+    "numbers of layers": (
+        "RepeatedReference",
+        "def f(n, dim):\n    dims = [dim] * n\n    return nn.Sequential(*[nn.Linear(d, dim) for d in dims])",
+    ),
+    "a text repeated": (
+        "RepeatedReference",
+        "def f(x, text, n):\n    texts = [text or ''] * n\n    x[0][1] += 1\n    return texts",
+    ),
     "a size left open": ("ScrambledAxes", "def f(x):\n    b, c, h = x.shape\n    return x.view(b, -1)"),
     "another number": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(b, c, 3)"),
     "no step": ("SharedOptimizerState", "def f(a, b):\n    a.load_state_dict(b.state_dict())"),
+    "nothing asked for its state": (
+        "StaleSnapshot",
+        "def f(a, b, opt):\n    pairs = zip(a, b)\n    opt.zero_grad()\n    opt.step()\n    return pairs",
+    ),
+    "another name computed": (
+        "LeafRebound",
+        "def f(ps, lr):\n    for p in ps:\n        g = p.grad\n        step = lr * 2\n        p.add_(g, alpha=step)",
+    ),
     "kept and not trained": ("StaleSnapshot", "def f(m):\n    best = m.state_dict()\n    return best"),
     "in order": ("TurnedView", "def f(x):\n    x = x.t().contiguous()\n    return x.view(-1)"),
     "another one turned": ("TurnedView", "def f(x, y):\n    z = y.t()\n    return x.view(-1) + z"),
@@ -70,6 +114,51 @@ LET_PASS = {
     ),
     "dropped": ("DroppedResult", "def f(x):\n    x.clamp(0, 1)"),
     "function dropped": ("DroppedResult", "def f(x):\n    torch.clamp(x, 0, 1)"),
+    "known for a tensor later": ("DroppedResult", "def f(x):\n    x.cuda()\n    return torch.relu(x)"),
+    "written before": ("DroppedResult", "def f(x):\n    y = x.view(-1)\n    y.add_(1)\n    x.add(1)"),
+    "of a loader": ("DroppedResult", "def f(loader):\n    for x, y in loader:\n        x.cuda()"),
+    "a buffer moved": (
+        "DroppedResult",
+        "class A(nn.Module):\n    def __init__(self, x):\n        self.register_buffer('b', x)\n    def f(self):\n"
+        "        self.b.cuda()",
+    ),
+    "a weight dropped": ("DroppedResult", "def f():\n    m = nn.Linear(2, 2)\n    m.weight.mul(2)"),
+    "an item moved": ("DroppedResult", "def f(x):\n    d = {}\n    d[0] = torch.relu(x)\n    d[0].cuda()"),
+    "asked for its type": ("DroppedResult", "def f(x):\n    if isinstance(x, torch.Tensor):\n        x.cuda()"),
+    "gone through twice": (
+        "Exhausted",
+        "def f(m):\n    ps = m.parameters()\n    torch.optim.SGD([{'params': ps}], lr=1)\n    return list(ps)",
+    ),
+    "in each pass": (
+        "Exhausted",
+        "def f(m, xs):\n    ps = m.parameters()\n    for x in xs:\n        print(x, list(ps))",
+    ),
+    "under two names": ("Exhausted", "def f(m):\n    ps = m.parameters()\n    qs = ps\n    sum(ps)\n    sum(qs)"),
+    "through another one": (
+        "Exhausted",
+        "def f(m):\n    ps = m.parameters()\n    pairs = enumerate(ps)\n    list(pairs)\n    list(ps)",
+    ),
+    "bound anew by one arm": (
+        "Exhausted",
+        "def f(m, c):\n    ps = m.parameters()\n    list(ps)\n    if c:\n        ps = []\n    list(ps)",
+    ),
+    "on an object": ("Exhausted", "def f(a, m):\n    a.ps = m.parameters()\n    list(a.ps)\n    list(a.ps)"),
+    "in an item": (
+        "Exhausted",
+        "def f(m):\n    d = {}\n    d['a'] = m.parameters()\n    list(d['a'])\n    list(d['a'])",
+    ),
+    "from a function": (
+        "Exhausted",
+        "def g(m):\n    return filter(None, m)\ndef f(m):\n    p, q = g(m), zip(m)\n    return list(p), sum(p)",
+    ),
+    "given to a function": (
+        "Exhausted",
+        "def g(ps):\n    list(ps)\n    sum(ps)\ndef f(m):\n    ps = m.parameters()\n    g(ps)",
+    ),
+    "of the module": (
+        "Exhausted",
+        "ps = (p for p in [1])\ndef f(m):\n    qs = m.parameters()\n    return list(ps), list(ps)",
+    ),
     "Parameter by another name": (
         "ExpandedParameter",
         "from torch.nn import Parameter as P\ndef f(x):\n    return P(x.expand(3, 4))",
@@ -88,8 +177,36 @@ LET_PASS = {
     "strides": ("ByteStrides", "def f(x, t):\n    return torch.as_strided(t, x.shape, x.strides)"),
     "data set": ("ReboundData", "def f(a, b):\n    a.data = b.data"),
     "a layer": ("RepeatedReference", "def f(n):\n    return nn.Sequential(*[nn.Linear(2, 2)] * n)"),
-    "slots written": ("RepeatedReference", "def f(x, n):\n    xs = [x] * n\n    xs[0].add_(1)\n    return xs"),
+    "slots written": (
+        "RepeatedReference",
+        "def f(x: torch.Tensor, n):\n    xs = [x] * n\n    xs[0].add_(1)\n    return xs",
+    ),
+    "a layer by name": (
+        "RepeatedReference",
+        "def f(n):\n    one = nn.Linear(2, 2)\n    rows = [one] * n\n    return nn.ModuleList(rows)",
+    ),
+    "a layer of a function": (
+        "RepeatedReference",
+        "def g():\n    return nn.Linear(2, 2)\ndef f(n):\n    return nn.Sequential(*[g()] * n)",
+    ),
+    "a layer of the module": (
+        "RepeatedReference",
+        "one = nn.Linear(2, 2)\ndef f(n):\n    return nn.ModuleList([one] * n)",
+    ),
+    "an item written": (
+        "RepeatedReference",
+        "def f(n):\n    ts = [torch.zeros(2)]\n    t = ts[0]\n    xs = [t] * n\n    xs[0][1] = 1\n    return xs",
+    ),
     "sizes in another order": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(c, b)"),
+    "a leaf updated": (
+        "LeafRebound",
+        "def f(w, lr, n):\n    for _ in n:\n        v = w\n        g = v.grad\n        w = w - lr * g",
+    ),
+    "asked by a function": (
+        "StaleSnapshot",
+        "def g(m):\n    return m.state_dict()\ndef f(m, o):\n    b = g(m)\n    m.load_state_dict(m.state_dict())\n"
+        "    return b",
+    ),
     "loaded and stepped": ("SharedOptimizerState", "def f(a, b):\n    a.load_state_dict(b.state_dict())\n    b.step()"),
     "parameters written": (
         "StaleSnapshot",
@@ -184,7 +301,12 @@ def programs() -> list[ast.Module]:
 
 def told(fact: Fact) -> bool:
     """Whether a rule may say anything of a fact."""
-    return not isinstance(fact, DeadRebinding) or (fact.computed and (fact.uses_itself or fact.uses_sibling))
+    match fact:
+        case DeadRebinding():
+            return fact.computed and (fact.uses_itself or fact.uses_sibling)
+        case DroppedResult():
+            return fact.evidence >= 2 and not fact.probing and (fact.moves or fact.twin or fact.views)
+    return True
 
 
 def facts_of(kind: str) -> Counter[tuple[int, int, int]]:

@@ -1,9 +1,9 @@
-"""Screens of results and bindings that are lost: thrown away, never read, put where a leaf was."""
+"""Screens of bindings that are lost: never read, put where a leaf was."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.nodes import walk
@@ -11,32 +11,8 @@ from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import GRAD, LEAF, Survey
 
 _TRAINED = frozenset({"weight", "bias"})
+_ASKS = frozenset({"getattr", "setattr", "hasattr"})
 _MAKES = frozenset({"Parameter", "register_parameter"})
-_RESULTS = frozenset({"fresh", "view", "maybe"})
-
-
-def dropped_result(sketch: Sketch) -> bool:
-    """A call is a statement, of a method or function of tensors that gives something new and writes nothing."""
-    return any(
-        isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Attribute)
-        and _gives(sketch, node.value, node.value.func)
-        for node in _statements(sketch)
-    )
-
-
-def _statements(sketch: Sketch) -> Iterator[ast.Expr]:
-    return iter(sketch.function.found.get(ast.Expr, ()))
-
-
-def _gives(sketch: Sketch, node: ast.Call, func: ast.Attribute) -> bool:
-    op = ops.method(func.attr)
-    if op is not None and op.form == "method" and not op.writes and op.result in _RESULTS:
-        return True
-    if not node.args:
-        return False
-    name = sketch.survey.names.qualify(func)
-    return name is not None and name.startswith("torch.") and ops.function(name) is not None
 
 
 def dead_rebinding(sketch: Sketch) -> bool:
@@ -156,21 +132,60 @@ def _blocks_around(root: ast.AST, statement: ast.stmt) -> list[tuple[list[ast.st
 
 
 def leaf_rebound(sketch: Sketch) -> bool:
-    """What is computed is put where a Parameter or a leaf was, or takes a name where gradients are read."""
+    """What is computed is put where a Parameter or a leaf was, or takes a name of what has its gradient read, or is
+    made a leaf again."""
     function = sketch.function
+    leaves: set[str] | None = None
     gradient = bool(sketch.features & GRAD) and any(
         node.attr == "grad" for node in function.found.get(ast.Attribute, ())
     )
     for node in function.found.get(ast.Assign, ()):
         for target in node.targets:
-            if gradient and isinstance(target, (ast.Name, ast.Subscript, ast.Tuple, ast.Attribute)):
-                return True
+            if gradient and _may_be_update(target, node.value):
+                leaves = _leaves(sketch) if leaves is None else leaves
+                if not leaves.isdisjoint(_marks(target)):
+                    return True
             if isinstance(target, ast.Attribute) and _computes(node.value):
                 if target.attr in _TRAINED or (
                     sketch.of_file("leaves", _makes_leaves) and _held_before(sketch, target.attr)
                 ):
                     return True
     return False
+
+
+def _may_be_update(target: ast.expr, value: ast.expr) -> bool:
+    if not isinstance(target, (ast.Name, ast.Subscript, ast.Tuple, ast.List, ast.Attribute)):
+        return False
+    return not isinstance(value, (ast.Name, ast.Attribute, ast.Constant, ast.JoinedStr))
+
+
+def _leaves(sketch: Sketch) -> set[str]:
+    """The names, and the attributes with a dot, of what has its gradient read or is said to need one, and of what it
+    may be taken from or stand for."""
+    found = sketch.function.found
+    asked: list[ast.expr] = [
+        node.value for node in found.get(ast.Attribute, ()) if node.attr in ("grad", "requires_grad", "requires_grad_")
+    ]
+    given = [item for call in sketch.calls_of(_ASKS) for item in (*call.args, *(one.value for one in call.keywords))]
+    marks: set[str] = set()
+    for node in sketch.closure([*asked, *given]):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            marks |= _marks(node)
+    return marks
+
+
+def _marks(target: ast.AST) -> set[str]:
+    """The names that a target binds, and the attributes, with a dot."""
+    match target:
+        case ast.Name(id=name):
+            return {name}
+        case ast.Attribute(attr=name):
+            return {f".{name}"}
+        case ast.Subscript(value=inner) | ast.Starred(value=inner):
+            return _marks(inner)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return {name for part in parts for name in _marks(part)}
+    return {"?"}
 
 
 def _computes(value: ast.expr) -> bool:

@@ -321,6 +321,16 @@ class Sketch:
             if one.annotation is not None
         }
 
+    @cached_property
+    def annotations(self) -> dict[str, ast.expr]:
+        """The annotations of the parameters."""
+        node = self.function.node
+        if isinstance(node, ast.Module):
+            return {}
+        spec = node.args
+        every = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg)
+        return {one.arg: one.annotation for one in every if one is not None and one.annotation is not None}
+
     def in_file(self, *names: str) -> bool:
         """Whether any function of the file calls one of these names."""
         return any(not one.calls.isdisjoint(names) for one in self.survey.all)

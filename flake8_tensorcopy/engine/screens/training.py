@@ -28,12 +28,45 @@ def module_alias(sketch: Sketch) -> bool:
 
 
 def stale_snapshot(sketch: Sketch) -> bool:
-    """A module is trained or loaded, or something is written that it is asked for its state; or the state is kept on
-    the object."""
+    """A module is asked for its state or parameters, there or in what is called or by another method; and a module is
+    trained or loaded, or something is written that it is asked for its state; or the state is kept on the object."""
     function = sketch.function
+    if not _asks(sketch):
+        return False
     if trains(sketch, loads=True) or _restored(function):
         return True
     return bool(sketch.features & WRITE) and _writes_held(sketch)
+
+
+def _asks(sketch: Sketch) -> bool:
+    """Whether a module is asked for what it holds: there, in a function that is called, or in a method of the class."""
+    function = sketch.function
+    if sketch.calls(_STATES):
+        return True
+    asking = sketch.of_file("asking", _asking)
+    if not asking.isdisjoint(function.calls) or (function.cls is None and not asking.isdisjoint(_CALLED)):
+        return True
+    return function.cls is not None and any(
+        not _STATES.isdisjoint(one.calls) or not asking.isdisjoint(one.calls)
+        for cls in sketch.survey.classes.values()
+        for one in cls.methods.values()
+    )
+
+
+def _asking(survey: Survey) -> frozenset[str]:
+    """The names by which functions of the file are called that ask a module for what it holds, or call such."""
+    found: set[str] = set()
+    grown = True
+    while grown:
+        more = {
+            name
+            for one in survey.all
+            if one is not survey.body and not (_STATES.isdisjoint(one.calls) and found.isdisjoint(one.calls))
+            for name in _names_of(one)
+        } - found
+        found |= more
+        grown = bool(more)
+    return frozenset(found)
 
 
 def shared_state(sketch: Sketch) -> bool:
