@@ -23,34 +23,6 @@ _TAKES_ARRAYS = frozenset(name.rpartition(".")[2] for name in TAKES_ARRAYS)
 _BYTES = frozenset({"nbytes", "element_size", "itemsize"})
 
 
-def scrambled_axes(sketch: Sketch) -> bool:
-    """Sizes that may be those of the tensor in another order: each is a name, or asked of a shape."""
-    return any(_may_permute(sketch, call) for call in sketch.calls_of(_VIEWS))
-
-
-def _may_permute(sketch: Sketch, call: ast.Call) -> bool:
-    given = call.args if isinstance(call.func, ast.Attribute) else call.args[1:]
-    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id == "torch":
-        given = call.args[1:]
-    if not given:
-        return bool(call.keywords)
-    if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
-        given = given[0].elts
-    elif len(given) == 1:
-        return not isinstance(given[0], (ast.Constant, ast.UnaryOp, ast.BinOp))
-    several = 0
-    for item in given:
-        match item:
-            case ast.Constant(value=1):
-                continue
-            case ast.Constant() | ast.UnaryOp():
-                return False
-            case ast.BinOp(op=op) if not isinstance(op, (ast.Mult, ast.FloorDiv)):
-                return False
-        several += 1 + isinstance(item, ast.Starred)
-    return several > 1
-
-
 def turned_view(sketch: Sketch) -> bool:
     """`view` of what may have had its axes exchanged."""
     views = sketch.named.get("view", ())

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.effects import HANDED_ON, Effect, Effects, Sketches, effects_of
 from flake8_tensorcopy.engine.screens.trace import Trace
 from flake8_tensorcopy.engine.source import WRITE, Function, Survey
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.screens.origins import Origins
 
 # Methods that put what they are given into their receiver.
 _PUTS = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault"})
@@ -255,6 +258,13 @@ class Sketch:
                     seen.add(name)
                     pending.append(name)
         return frozenset(found)
+
+    @cached_property
+    def from_where(self) -> Origins:
+        """Where its values come from, by the bindings that reach each place."""
+        from flake8_tensorcopy.engine.screens.origins import Origins
+
+        return Origins(self)
 
     @cached_property
     def trace(self) -> Trace:
