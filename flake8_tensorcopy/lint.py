@@ -68,17 +68,22 @@ def _decide(
     """What the rules make of the facts; a TSC000 for each part of the file that is beyond LibCST."""
     from flake8_tensorcopy.engine.region import Region
 
+    deep: tuple[type[Exception], ...] = ()
     beyond: tuple[type[Exception], ...] = (RecursionError,)
     if repairs:  # only they are decided on LibCST, whose import costs more than linting most files
         from libcst import ParserSyntaxError
 
-        beyond = (ParserSyntaxError, RecursionError)
+        from flake8_tensorcopy.engine.nesting import TooDeep
+
+        deep, beyond = (TooDeep,), (ParserSyntaxError, RecursionError)
     region = Region(lines, analysis.units, tree, repairs=repairs)
     for part in analysis.regions:
         try:
             for entry in asking:
                 if facts := [fact for fact in part.facts if type(fact).__name__ in entry.kinds]:
                     yield from registry.rule(entry.code).check(facts, region)
+        except deep as error:
+            yield not_analysed(f"`{getattr(part.node, 'name', '<module>')}` {error}")
         except beyond as error:
             yield not_analysed(describe(error))
 

@@ -19,6 +19,14 @@ from flake8_tensorcopy.config import DEBUG
 
 ROOT = Path(__file__).parent.parent
 REPORT = re.compile(r"^(?:\./)?(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<code>\S+) (?P<text>.*)$")
+# flake8 finds the plugin by its installed metadata; this is flake8 where it is not installed.
+WITHOUT_PLUGIN = """\
+from flake8.plugins import finder
+find = finder._find_importlib_plugins
+finder._find_importlib_plugins = lambda: (p for p in find() if p.package != "flake8-tensorcopy")
+from flake8.main.cli import main
+raise SystemExit(main())
+"""
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,10 @@ import pytest
 
 from flake8_tensorcopy.config import DEBUG
 from flake8_tensorcopy.plugin import Plugin
-from tests.conftest import REPORT, run_flake8
+from tests.conftest import REPORT, WITHOUT_PLUGIN, run_flake8
 
 HEAD = "import torch\n\n\n"
 KNOWN = "\n\ndef known(x: torch.Tensor) -> torch.Tensor:\n    return x.clone().detach()\n"
-# flake8 finds the plugin by its installed metadata; this is flake8 where it is not installed.
-WITHOUT = """\
-from flake8.plugins import finder
-find = finder._find_importlib_plugins
-finder._find_importlib_plugins = lambda: (p for p in find() if p.package != "flake8-tensorcopy")
-from flake8.main.cli import main
-raise SystemExit(main())
-"""
 
 
 def function(*body: str, name: str = "f") -> str:
@@ -253,7 +245,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     options = ("--isolated", "-j1", "--max-complexity=10", ".")
     mine = run_flake8(*options, cwd=folder)
     bare = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", WITHOUT, *options], cwd=folder, capture_output=True, check=False
+        [sys.executable, "-X", "utf8", "-c", WITHOUT_PLUGIN, *options], cwd=folder, capture_output=True, check=False
     )
     assert (mine.err, bare.stderr.decode()) == ("", "")
     return Runs(by_file(mine.out), by_file(bare.stdout.decode()))

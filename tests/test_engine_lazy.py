@@ -378,8 +378,16 @@ class {name}Net(torch.nn.Module):
         return x * self.size
 """
 
+# The index may be a number, or pick a copy.
+FILLED = """\
+def {name}(x: torch.Tensor, rows: list[int]) -> torch.Tensor:
+    for row in rows:
+        x[row].add_(1)
+    return x
+"""
 
-@pytest.mark.parametrize(("text", "count", "runs"), [(QUIET, 0, False), (SILENT, 0, True), (STALE, 1, True)])
+
+@pytest.mark.parametrize(("text", "count", "runs"), [(QUIET, 0, False), (SILENT, 0, False), (FILLED, 0, True), (STALE, 1, True)])
 def test_the_interpreter_is_imported_only_where_something_is_run(text: str, count: int, runs: bool) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOADED, functions(text.format(name="f"))],
@@ -395,7 +403,7 @@ def test_the_interpreter_is_imported_only_where_something_is_run(text: str, coun
     late = {"engine.judging", "engine.module", "engine.run", "engine.flow", "engine.facts"}
     assert loaded & late == (late if runs else set())
     assert any(name.startswith("_rules.") for name in loaded) == (count > 0)
-    assert len(loaded) < (200 if runs else 30)
+    assert len(loaded) < (220 if runs else 60)
 
 
 # LibCST is not imported.

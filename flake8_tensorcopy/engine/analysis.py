@@ -269,7 +269,7 @@ def _passes(sketch: Sketch, kinds: set[str]) -> bool:
     """Whether a fact of one of the kinds, whose features a function has, is possible in it."""
     if sketch.features & RENAMED or not kinds <= SCREENS.keys():
         return True
-    return any(SCREENS[kind](sketch) for kind in kinds)
+    return any(screen(sketch) for kind, screen in SCREENS.items() if kind in kinds)
 
 
 def _inherited(classes: dict[str, Class]) -> dict[Class, int]:

@@ -95,10 +95,17 @@ _BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
 def _names_in(function: Function) -> frozenset[str]:
     """Names that functions and lambdas inside use: a binding of one of these may be read later."""
     names: set[str] = set()
+    seen: set[ast.AST] = set()  # those within another one, which comes first
     for inner in function.inner:
+        if inner in seen:
+            continue
         body = inner.body if isinstance(inner.body, list) else [inner.body]
         for statement in body:
-            names.update(n.id for n in walk(statement) if isinstance(n, ast.Name))
+            for node in walk(statement):
+                if isinstance(node, ast.Name):
+                    names.add(node.id)
+                elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                    seen.add(node)
     return frozenset(names)
 
 

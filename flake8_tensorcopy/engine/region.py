@@ -128,9 +128,10 @@ class Region:
         key = (first, last)
         unit = self._parsed.get(key)
         if unit is None:
+            from flake8_tensorcopy.engine.nesting import nesting
             from flake8_tensorcopy.engine.units import Unit
 
-            unit = self._parsed[key] = Unit(self.lines, first, last)
+            unit = self._parsed[key] = Unit(self.lines, first, last, nesting(self.tree, first, last))
         return unit
 
 

@@ -9,7 +9,7 @@ from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.shapes import sizes_of
-from flake8_tensorcopy.engine.source import grows
+from flake8_tensorcopy.engine.source import called_name, grows
 
 _EXPANDS = ("expand", "expand_as", "broadcast_to")
 _MAKES = ("contiguous", "clone", "reshape", "flatten")
@@ -70,8 +70,8 @@ def operand(sketch: Sketch, made: set[ast.AST]) -> bool:
         given = [*node.args, *(one.value for one in node.keywords)]
         if type(func) is ast.Attribute:
             apart.discard(func.value)
-            if func.attr.removesuffix("_") in BROADCASTING and any(map(takes, given)):
-                return True
+        if called_name(node).removesuffix("_") in BROADCASTING and any(map(takes, given)):
+            return True
         apart.difference_update(given)
     for node in found.get(ast.Return, ()):
         apart.discard(node.value)

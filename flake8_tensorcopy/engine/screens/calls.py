@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library, ops
-from flake8_tensorcopy.engine.keeping import ACTIVATIONS, kept_by
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.screens.callees import Given, applied, may_run
 from flake8_tensorcopy.engine.screens.groups import (
     ARRAY,
     CONVERTED,
     EXPANDED,
     GRADIENT,
+    HOLDER,
     LEAF,
-    OBTAINED,
+    NOTHING,
     PUT,
     SEVERAL,
     VIEWED,
@@ -27,13 +26,12 @@ from flake8_tensorcopy.engine.screens.groups import (
     find,
     join,
 )
+from flake8_tensorcopy.engine.screens.kept import INPUT, OUTPUT, keeps, object_keeps
+from flake8_tensorcopy.engine.screens.layers import IN_PLACE, PASSING, marks_of
+from flake8_tensorcopy.engine.screens.looks import name_called
 
 if TYPE_CHECKING:
-    from flake8_tensorcopy.engine.screens.effects import Effects
     from flake8_tensorcopy.engine.screens.trace import Trace
-
-# Marks among the classes of an object: modules of torch.nn that work in place, or give back what they are given.
-IN_PLACE, PASSING = "<in place>", "<passing>"
 
 # Builtins and functions of the standard library whose result holds what they are given, or is a part of it.
 _PASSING = frozenset(
@@ -68,12 +66,6 @@ _EXPANDS = frozenset(
 _SEVERAL = frozenset({"chunk", "split", "split_with_sizes", "unbind"})
 _PRODUCTS_IN_PLACE = frozenset("mul_ multiply_ div_ divide_ true_divide_".split())
 _MAKERS = frozenset("new_zeros new_ones new_empty new_full new_tensor clone detach".split())
-OUTPUT, INPUT = 1, 2
-
-
-def name_called(func: ast.expr) -> str:
-    """The last part of what is called."""
-    return getattr(func, "attr", getattr(func, "id", ""))
 
 
 def imported(trace: Trace, node: ast.expr) -> bool:
@@ -83,36 +75,16 @@ def imported(trace: Trace, node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in trace.imported and node.id not in trace.env
 
 
-class Given(NamedTuple):
-    """A call: what it is of, and what it is given."""
-
-    node: ast.Call
-    receiver: Groups
-    receiver_name: str
-    called: Groups  # the object that is called
-    arguments: list[Groups]
-    keywords: list[Groups]
-    first: int  # when it began to be evaluated
-
-    @property
-    def every(self) -> Groups:
-        return tuple(group for groups in (*self.arguments, *self.keywords) for group in groups)
-
-    def pairs(self) -> Iterator[tuple[ast.expr, Groups]]:
-        """The expressions of the arguments, and what they are."""
-        yield from zip(self.node.args, self.arguments, strict=True)
-        for keyword, groups in zip(self.node.keywords, self.keywords, strict=True):
-            yield keyword.value, groups
-
-
 def call(trace: Trace, node: ast.Call) -> Groups:
     """What a call may give, with what it does."""
     func = node.func
     name = name_called(func)
     qualified = trace.sketch.survey.names.qualify(func) if imported(trace, func) else None
+    if qualified is not None:
+        name = qualified.rsplit(".", 1)[-1]
     given = _evaluated(trace, node, qualified)
     _writes(trace, given, name, qualified)
-    _keeps_operands(trace, given, name, qualified)
+    _keep_operands(trace, given, name, qualified)
     if qualified is not None:
         return _imported(trace, node, qualified, given.every)
     if isinstance(func, ast.Name) and (known := _of_name(trace, given, func.id)) is not None:
@@ -123,8 +95,8 @@ def call(trace: Trace, node: ast.Call) -> Groups:
         result = _result_of_method(trace, node, name, given.receiver, given.arguments)
         if not result and name not in _OF_OBJECTS:
             called = trace.attribute(given.receiver, name)
-    for effects in _may_run(trace, func, called):
-        result = (*result, *_applied(trace, given, effects))
+    for effects in may_run(trace, func, called):
+        result = (*result, *applied(trace, given, effects))
     return (*result, *_of_module(trace, given, called))
 
 
@@ -151,7 +123,7 @@ def _evaluated(trace: Trace, node: ast.Call, qualified: str | None) -> Given:
 
 def _writes(trace: Trace, given: Given, name: str, qualified: str | None) -> None:
     """Note what a call of torch or NumPy writes."""
-    from flake8_tensorcopy.engine.screens.values import path, write
+    from flake8_tensorcopy.engine.screens.values import path
 
     func = given.node.func
     for target, how in _written_by(given.node, name, qualified):
@@ -160,29 +132,28 @@ def _writes(trace: Trace, given: Given, name: str, qualified: str | None) -> Non
         operands = tuple(group for one, part in given.pairs() if one is not target for group in part)
         if isinstance(func, ast.Attribute) and func.value is not target:
             operands = (*operands, *given.receiver)
-        write(trace, groups, called_by, target, given.node, how, given.first, operands)
-        if how == "activation" or (name[-1:] == "_" and _keeps(name) & OUTPUT):
-            _keep(trace, groups, given.node)
+        trace.write(groups, called_by, target, given.node, how, given.first, operands)
+        if how == "activation" or (name[-1:] == "_" and keeps(name) & OUTPUT):
+            trace.keep(groups, given.node)
 
 
-def _keeps_operands(trace: Trace, given: Given, name: str, qualified: str | None) -> None:
+def _keep_operands(trace: Trace, given: Given, name: str, qualified: str | None) -> None:
     """Note what an operation or module keeps of what it is given."""
     func = given.node.func
-    keeps = _keeps(name) if qualified is not None or isinstance(func, ast.Attribute) else 0
+    kept_of = keeps(name) if qualified is not None or isinstance(func, ast.Attribute) else 0
     if qualified is None:
-        keeps |= _object_keeps(trace, func)
+        kept_of |= object_keeps(trace, func)
     kept = given.every
-    if keeps & INPUT and name not in _PRODUCTS_IN_PLACE:
+    if kept_of & INPUT and name not in _PRODUCTS_IN_PLACE:
         kept = (*kept, *given.receiver)
     elif name not in _PRODUCTS_IN_PLACE:
         return
     trace.tick += 1
-    _keep(trace, kept, given.node)
+    trace.keep(kept, given.node)
 
 
 def _of_name(trace: Trace, given: Given, name: str) -> Groups | None:
     """What a call of a plain name gives, where that needs no more than the name."""
-    from flake8_tensorcopy.engine.screens.values import write
 
     every = given.every
     if name in trace.imported and name not in trace.env:
@@ -193,16 +164,15 @@ def _of_name(trace: Trace, given: Given, name: str) -> Groups | None:
             if given.arguments[2]:
                 join((collapse(one), *given.arguments[2]))
     if name in trace.sketch.survey.classes:
-        made = Group(made=frozenset((name,)))
-        if every:
-            join((made, *every))
-        return (made,)
+        return _holder(frozenset((name,)), every)
+    if name == "SimpleNamespace":
+        return _holder(NOTHING, every)
     if name in _PASSING and name not in trace.env:
         return _container_of(trace.made(container=True), every) if name in _CONTAINERS else every
     if name in trace.inner_names:  # a function inside: it may do anything to what it is given
         for argument, groups in given.pairs():
-            write(
-                trace, tuple(map(collapse, groups)), _shown(trace, argument), argument, given.node, "call", given.first
+            trace.write(
+                tuple(map(collapse, groups)), _shown(trace, argument), argument, given.node, "call", given.first
             )
         return every
     return None
@@ -210,7 +180,6 @@ def _of_name(trace: Trace, given: Given, name: str) -> Groups | None:
 
 def _of_module(trace: Trace, given: Given, called: Groups) -> Groups:
     """What a call of a module of torch.nn gives back, and writes if it works in place."""
-    from flake8_tensorcopy.engine.screens.values import write
 
     func = given.node.func
     marks = frozenset(mark for one in called for mark in find(one).made)
@@ -218,8 +187,8 @@ def _of_module(trace: Trace, given: Given, called: Groups) -> Groups:
         marks |= trace.file.made_of(func.attr)
     if IN_PLACE in marks:
         for one, groups in zip(given.node.args, given.arguments, strict=True):
-            write(trace, groups, _shown(trace, one), one, given.node, "activation", given.first)
-            _keep(trace, groups, given.node)
+            trace.write(groups, _shown(trace, one), one, given.node, "activation", given.first)
+            trace.keep(groups, given.node)
     if IN_PLACE in marks or PASSING in marks:
         every = given.every
         trace.flag(every, CONVERTED)
@@ -234,6 +203,14 @@ def _shown(trace: Trace, node: ast.expr) -> str:
     return path(trace, node)[1] if _is_path(node) else ""
 
 
+def _holder(made: frozenset[str], given: Groups) -> Groups:
+    """A new object that may hold what it was given, under any attribute."""
+    group = Group(HOLDER if given else 0, made)
+    if given:
+        join((group, *given))
+    return (group,)
+
+
 def _container_of(made: Group, given: Groups) -> Groups:
     """A new list or dict of what another one holds."""
     if given:
@@ -243,13 +220,6 @@ def _container_of(made: Group, given: Groups) -> Groups:
 
 def _is_path(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
-
-
-def _keep(trace: Trace, groups: Groups, node: ast.AST) -> None:
-    from flake8_tensorcopy.engine.screens.values import keep
-
-    if groups:
-        keep(trace, groups, node)
 
 
 def _result_of_method(trace: Trace, node: ast.Call, name: str, receiver: Groups, arguments: list[Groups]) -> Groups:
@@ -303,6 +273,8 @@ def _looked_up(trace: Trace, node: ast.expr) -> Groups:
 def _imported(trace: Trace, node: ast.Call, name: str, given: Groups) -> Groups:
     """What a call of what is imported may give."""
     short = name.rsplit(".", 1)[-1]
+    if short[:1].isupper() and short not in _SPECIAL and (marks := marks_of(node)):
+        return (Group(made=marks),)
     if short not in _PASSING and short not in _SPECIAL:
         given = tuple(map(collapse, given)) if any(one.container for one in given) else given
     if name == "torch.autograd.grad":
@@ -315,10 +287,12 @@ def _imported(trace: Trace, node: ast.Call, name: str, given: Groups) -> Groups:
         made = given or (Group(),)
         trace.flag(made, ARRAY | CONVERTED | VIEWED)
         return made
+    if short == "SimpleNamespace":
+        return _holder(NOTHING, given)
     if short in _SPECIAL or short in _PASSING:
         if short not in _PASSING and short not in ("Parameter", "ModuleList", "Sequential"):
             trace.flag(given, CONVERTED | VIEWED)
-        marks = frozenset(mark for mark in _marks_of(node))
+        marks = marks_of(node)
         if short in ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "ParameterDict"):
             group = Group(made=marks)
             if given:
@@ -338,13 +312,7 @@ def _imported(trace: Trace, node: ast.Call, name: str, given: Groups) -> Groups:
         return given
     if short[-1:] == "_" or any(one.arg in ("out", "inplace") for one in node.keywords):
         return given
-    if marks := marks_of(node):
-        return (Group(made=marks),)
     return ()
-
-
-def _marks_of(node: ast.Call) -> frozenset[str]:
-    return marks_of(node)
 
 
 def gives_tensor(trace: Trace, node: ast.expr | None) -> bool:
@@ -385,157 +353,3 @@ def _written_by(node: ast.Call, name: str, qualified: str | None) -> Iterator[tu
         op = ops.function(f"torch.nn.functional.{name}")
         if op is not None and op.inplace_flag:
             yield node.args[0], "activation"
-
-
-# ----- functions of the file
-
-
-def _may_run(trace: Trace, func: ast.expr, called: Groups) -> Iterable[Effects]:
-    """The effects of the functions of the file that a call may run."""
-    file = trace.file
-    cls = trace.sketch.function.cls
-    if isinstance(func, ast.Attribute):
-        receiver = func.value
-        if isinstance(receiver, ast.Name) and receiver.id == "self" and cls is not None:
-            return file.called_on(cls, func.attr)
-        if isinstance(receiver, ast.Call) and getattr(receiver.func, "id", "") == "super":
-            return () if cls is None or func.attr == "__init__" else file.called_on_bases(cls, func.attr)
-        return file.called(func.attr)
-    if isinstance(func, ast.Name) and func.id in file.by_name:
-        return file.called(func.id)
-    classes = {one for group in called for one in find(group).made if one[0] != "<"}
-    return [one for name in sorted(classes) for one in file.called_objects(name)]
-
-
-def _applied(trace: Trace, given: Given, effects: Effects) -> Groups:
-    """Do to what a call is given what a function does to its parameters; what it returns of them."""
-    from flake8_tensorcopy.engine.screens.values import write
-
-    node = given.node
-    result: list[Group] = []
-    for one in effects.groups:
-        parts = [(parameter, *_meant(trace, given, effects, parameter, keys)) for parameter, keys in one.paths]
-        groups = tuple(group for _, part, _ in parts for group in part)
-        if not groups:
-            continue
-        if len(parts) > 1:
-            join(groups)
-        trace.flag(groups, one.flags)
-        if one.written:
-            for parameter, part, shown in parts:
-                how = "object" if parameter == "self" else "call"
-                write(trace, part, shown, node.func, node, how, given.first, uncertain=bool(one.flags & CONVERTED))
-        if one.returned:
-            result += groups
-            if any(parameter == "self" for parameter, *_ in parts) and given.receiver_name != "self":
-                trace.flag(groups, OBTAINED | VIEWED)
-    if effects.fresh is not None:
-        result.append(Group(effects.fresh))
-    return tuple(result)
-
-
-def _meant(trace: Trace, given: Given, effects: Effects, parameter: str, keys: tuple[str, ...]) -> tuple[Groups, str]:
-    """What a part of a parameter is in a call, and what it is called there."""
-    node = given.node
-    shown = ""
-    spread = any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords)
-    named = {one.arg: groups for one, groups in zip(node.keywords, given.keywords, strict=True)}
-    if parameter == "self":
-        shown = given.receiver_name
-        is_method = isinstance(node.func, ast.Attribute)
-        groups = given.receiver if is_method else trace.env.get(name_called(node.func), ())
-    elif spread or parameter not in effects.positions:
-        groups = given.every
-    elif parameter in named:
-        groups = named[parameter]
-    else:
-        position = effects.positions[parameter]
-        groups = given.arguments[position] if position < len(given.arguments) else ()
-        one = node.args[position] if position < len(node.args) else None
-        shown = one.id if isinstance(one, ast.Name) else ""
-    if not keys:
-        groups = tuple(collapse(one) if one.container else one for one in groups)
-    for key in keys:
-        groups = tuple(field(one, key) for one in groups)
-        shown = shown if not shown or "." in shown or key[0] != "." else shown + key
-    return groups, shown
-
-
-# ----- modules
-
-
-@lru_cache(maxsize=1024)
-def gives_back(name: str) -> bool:
-    """Whether a module of torch.nn by that name may return what it is given, or a view of it: `Identity`, `Dropout`."""
-    op = ops.function(f"torch.nn.{name}") if name[:1].isupper() else None
-    return op is not None and op.form == "module" and op.result in ("view", "maybe", "same")
-
-
-def marks_of(node: ast.expr) -> frozenset[str]:
-    """Whether an expression makes a module that works in place, or one that gives back what it is given."""
-    if isinstance(node, ast.Call) and node.args and name_called(node.func) == "Sequential":
-        first = node.args[0]  # what it is given, only its first module gets
-        return frozenset((IN_PLACE, PASSING)) if isinstance(first, ast.Starred) else marks_of(first)
-    found: set[str] = set()
-    for one in walk(node):
-        if isinstance(one, ast.Call):
-            name = name_called(one.func)
-            if any(keyword.arg == "inplace" for keyword in one.keywords) or any(
-                isinstance(given, ast.Constant) and given.value is True for given in one.args
-            ):
-                found.add(IN_PLACE)
-            if gives_back(name):
-                found.add(PASSING)
-            if name in ("Sequential", "ModuleList") and any(
-                isinstance(given, (ast.Name, ast.Starred)) for given in one.args
-            ):
-                found |= {IN_PLACE, PASSING}
-    return frozenset(found)
-
-
-# ----- what is kept for backward
-
-
-@lru_cache(maxsize=4096)
-def _keeps(name: str) -> int:
-    """Whether some operation of that name keeps its result, and whether an operand."""
-    found = 0
-    for op in (ops.method(name), ops.function(f"torch.{name}"), ops.function(f"torch.nn.functional.{name}")):
-        keeps = kept_by(op) if op is not None and op.form != "module" else None
-        if keeps is not None:
-            found |= (OUTPUT if keeps.output else 0) | (INPUT if keeps.inputs else 0)
-    return found
-
-
-@lru_cache(maxsize=1024)
-def module_keeps(name: str) -> int:
-    """The same of a module of torch.nn."""
-    if name in ACTIVATIONS:
-        return _keeps(ACTIVATIONS[name])
-    if name in ("LSTM", "RNNCell"):
-        return OUTPUT
-    return INPUT if name.startswith(library.KEEPING_LAYERS) else 0
-
-
-def _object_keeps(trace: Trace, func: ast.expr) -> int:
-    """What a call of an object may keep."""
-    known = trace.file.keepers
-    if not known:
-        return 0
-    if isinstance(func, ast.Attribute):
-        return known.get(func.attr, 0)
-    if isinstance(func, ast.Name) and func.id not in trace.env:
-        return 0
-    return known.get("", 0)
-
-
-def keeps_result(trace: Trace, node: ast.expr) -> bool:
-    """Whether an expression is, or has in it, the result of an operation that keeps its result."""
-    for one in walk(node):
-        if isinstance(one, ast.Call):
-            name = name_called(one.func)
-            if _keeps(name) & OUTPUT or _object_keeps(trace, one.func) & OUTPUT:
-                return True
-        elif isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow):
-            return True
-    return False

@@ -37,10 +37,7 @@ def asks_dtype(sketch: Sketch, node: ast.Call) -> bool:
 def clone_detach(sketch: Sketch) -> bool:
     """`x.clone().detach()`."""
     return any(
-        isinstance(node.func, ast.Attribute)
-        and isinstance(inner := node.func.value, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr == "clone"
+        isinstance(node.func, ast.Attribute) and called_name(node.func.value) == "clone"
         for node in sketch.calls_of(("detach",))
     )
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.screens import calls
 from flake8_tensorcopy.engine.screens.groups import (
     CONVERTED,
     EXPANDED,
@@ -20,7 +19,9 @@ from flake8_tensorcopy.engine.screens.groups import (
     Group,
     find,
 )
-from flake8_tensorcopy.engine.screens.values import collects, is_number
+from flake8_tensorcopy.engine.screens.kept import module_keeps
+from flake8_tensorcopy.engine.screens.layers import gives_back, marks_of
+from flake8_tensorcopy.engine.screens.looks import collects, is_number, name_called
 from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Class, Function, Survey
 
 if TYPE_CHECKING:
@@ -159,12 +160,12 @@ class Sketches:
         found: dict[str, frozenset[str]] = {}
         classes = self.survey.classes
         for function in self.survey.all:
-            marked = function.features & INPLACE_MODULE or any(calls.gives_back(name) for name in function.calls)
+            marked = function.features & INPLACE_MODULE or any(gives_back(name) for name in function.calls)
             if not marked and function.calls.isdisjoint(classes):
                 continue
             for node in function.found.get(ast.Assign, ()):
                 if attributes := _attributes(node):
-                    made = calls.marks_of(node.value) | {
+                    made = marks_of(node.value) | {
                         one.func.id
                         for one in walk(node.value)
                         if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in classes
@@ -251,7 +252,7 @@ class Sketches:
         """Attributes that may hold a module of torch.nn which keeps something of a call, and what; no name is any."""
         found: dict[str, int] = {}
         for function in self.survey.all:
-            made = {name: keeps for name in function.calls if (keeps := calls.module_keeps(name))}
+            made = {name: keeps for name in function.calls if (keeps := module_keeps(name))}
             if not made:
                 continue
             for keeps in made.values():
@@ -260,7 +261,7 @@ class Sketches:
                 for attribute in _attributes(node):
                     for one in walk(node.value):
                         if isinstance(one, ast.Call):
-                            found[attribute] = found.get(attribute, 0) | made.get(calls.name_called(one.func), 0)
+                            found[attribute] = found.get(attribute, 0) | made.get(name_called(one.func), 0)
         return found
 
     @cached_property
@@ -276,7 +277,7 @@ class Sketches:
             if (attributes := _attributes(node))
             and any(
                 isinstance(one, ast.Call)
-                and (calls.name_called(one.func) == "numpy" or (names.qualify(one.func) or "").startswith("numpy."))
+                and (name_called(one.func) == "numpy" or (names.qualify(one.func) or "").startswith("numpy."))
                 for one in walk(node.value)
             )
             for attribute in attributes

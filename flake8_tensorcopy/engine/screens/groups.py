@@ -23,6 +23,7 @@ OBTAINED = 4096  # what a method returned of what its object holds
 GRADIENT = 8192
 ARRAY = 16384
 KEYED = 32768  # taken by a text
+HOLDER = 65536  # an object that was given it may be reached through any attribute
 
 OUTSIDE = ARGUMENT | ATTRIBUTE | GLOBAL
 
@@ -70,6 +71,8 @@ def join(groups: Iterable[Group]) -> None:
         one, other = map(find, pending.pop())
         if one is other:
             continue
+        if one.container and not other.container:
+            one, other = other, one  # what stands for both is no list for certain
         other.above = one
         one.flags |= other.flags
         one.made |= other.made

@@ -53,6 +53,7 @@ class Sketch:
         self.features = features  # with those that `__init__` adds
         self._named: dict[str, list[ast.Call]] | None = None
         self._busy = False
+        self._told: dict[str, Any] = {}
 
     @property
     def named(self) -> dict[str, list[ast.Call]]:
@@ -124,6 +125,13 @@ class Sketch:
                         pairs += [(one, value, True) for one in targets]
                 case ast.Starred(value=inner):
                     pairs.append((inner, value, True))
+        return found
+
+    def once(self, what: str, make: Callable[[Sketch], T]) -> T:
+        """What a screen has made out about the function, kept for the next one."""
+        if what not in self._told:
+            self._told[what] = make(self)
+        found: T = self._told[what]
         return found
 
     @property

@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     ATTRIBUTE,
     GLOBAL,
     GRADIENT,
+    HOLDER,
     JOINED,
     NOTHING,
     Group,
@@ -24,6 +25,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     join,
     reached,
 )
+from flake8_tensorcopy.engine.screens.looks import is_number
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.sketch import Sketch
@@ -106,6 +108,12 @@ class Trace:
         self.whole: ast.AST | None = None  # the statement under way, or the value that it is for
         self._frames: list[list[Env]] = []
         self.inner_names: set[str] = set()
+        # A number at first, perhaps: what is added may make a tensor of it.
+        self.grown = {
+            node.target.id
+            for node in sketch.function.found.get(ast.AugAssign, ())
+            if isinstance(node.target, ast.Name) and not is_number(node.value)
+        }
         self._inner: list[FunctionNode | ast.Lambda] = []
         self._run()
 
@@ -209,6 +217,34 @@ class Trace:
                         break
         return found
 
+    def keep(self, groups: Iterable[Group], node: ast.AST) -> None:
+        """Note an operation that keeps something for backward."""
+        if kept := tuple(groups):
+            self.keepers.append(Keeper(self.tick, kept, node, self.arms, self.loops))
+
+    def write(
+        self,
+        groups: Groups,
+        name: str,
+        target: ast.expr,
+        node: ast.AST,
+        how: str,
+        first: int,
+        operands: Groups = (),
+        uncertain: bool = False,
+    ) -> None:
+        """Note that something may be changed in place."""
+        if not groups:
+            return
+        self.tick += 1
+        alone = self.whole is node or how in ("augmented", "subscript")
+        self.writes.append(
+            Write(
+                groups, name, target, node, how, first, self.tick, self.statement, self.arms, self.loops, self.late,
+                self.binds, alone, uncertain, operands, self.aliases(groups, name),
+            )
+        )  # fmt: skip
+
     def note_gradient(self, groups: Groups) -> None:
         if not self.keeps_gradient and any(find(one).flags & GRADIENT for one in groups):
             self.keeps_gradient = True
@@ -222,14 +258,20 @@ class Trace:
         file = self.file
         made = file.made_of(name)
         flags = ATTRIBUTE | (file.leaf if name in file.leaves else 0)
-        return tuple(field(one, "." + name, flags, made) for one in groups)
+        held = tuple(field(one, "." + name, flags, made) for one in groups)
+        for one, inside in zip(groups, held, strict=True):
+            if find(one).flags & HOLDER:
+                join((one, inside))
+        return held
 
     # ----- statements
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Go through a block; False if its end is not reached."""
+        from flake8_tensorcopy.engine.screens.statements import STATEMENTS
+
         for node in body:
-            handler = _STATEMENTS.get(type(node))
+            handler = STATEMENTS.get(type(node))
             self.statement += 1
             self.binds = frozenset()
             self.whole = node
@@ -314,165 +356,3 @@ class Trace:
             return False
         taken = dict(one)
         return any(taken.get(node, arm) != arm for node, arm in other)
-
-
-def _if(trace: Trace, node: ast.If) -> bool:
-    """An `if` with all its `elif`s: no recursion from one to the next."""
-    ends: list[Env] = []
-    number = 0
-    top = node
-    while True:
-        trace.value(node.test)
-        env = trace.env
-        if (end := trace.arm(top, number, node.body, env)) is not None:
-            ends.append(end)
-        trace.env = env
-        number += 1
-        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
-            node = node.orelse[0]
-            trace.statement += 1
-            continue
-        if not node.orelse:
-            ends.append(env)
-        elif (end := trace.arm(top, number, node.orelse, env)) is not None:
-            ends.append(end)
-        break
-    trace.merge(ends)
-    return bool(ends)
-
-
-def _match(trace: Trace, node: ast.Match) -> bool:
-    subject = trace.value(node.subject)
-    env = trace.env
-    ends: list[Env] = [env]
-    for number, case in enumerate(node.cases):
-        trace.env = dict(env)
-        for one in ast.walk(case.pattern):
-            name = getattr(one, "name", None) or getattr(one, "rest", None)
-            if isinstance(name, str):
-                trace.bind(name, subject or (Group(),))
-        if case.guard is not None:
-            trace.value(case.guard)
-        if (end := trace.arm(node, number, case.body, trace.env)) is not None:
-            ends.append(end)
-    trace.merge(ends)
-    return True
-
-
-def _for(trace: Trace, node: ast.For | ast.AsyncFor) -> None:
-    from flake8_tensorcopy.engine.screens.values import bind_iterated, names_in
-
-    binds = names_in(node.target)
-    trace.binds = binds
-    over = trace.value(node.iter)
-
-    def bind() -> None:
-        bind_iterated(trace, node.target, node.iter, over)
-
-    trace.loop(bind, node.body, node.orelse)
-
-
-def _while(trace: Trace, node: ast.While) -> None:
-    def look() -> None:
-        trace.value(node.test)
-
-    trace.loop(look, node.body, node.orelse)
-
-
-def _try(trace: Trace, node: ast.Try) -> bool:
-    before = dict(trace.env)
-    reached_end = trace.block(node.body)
-    after = trace.env
-    ends: list[Env] = []
-    trace.merge([before, after])
-    broken = trace.env
-    for handler in node.handlers:
-        trace.env = dict(broken)
-        if handler.name:
-            trace.env[handler.name] = ()
-        if trace.block(handler.body):
-            ends.append(trace.env)
-    trace.env = after
-    if reached_end and trace.block(node.orelse):
-        ends.append(trace.env)
-    if ends:
-        trace.merge(ends)
-    else:
-        trace.env = broken
-    return trace.block(node.finalbody) and bool(ends)
-
-
-def _with(trace: Trace, node: ast.With | ast.AsyncWith) -> bool:
-    from flake8_tensorcopy.engine.screens.values import bind_target
-
-    for item in node.items:
-        groups = trace.value(item.context_expr)
-        if item.optional_vars is not None:
-            bind_target(trace, item.optional_vars, groups, item.context_expr)
-    return trace.block(node.body)
-
-
-def _expr(trace: Trace, node: ast.Expr) -> None:
-    trace.whole = node.value
-    trace.value(node.value)
-
-
-def _return(trace: Trace, node: ast.Return) -> bool:
-    if node.value is not None:
-        groups = trace.value(node.value)
-        trace.returned.append((node.value, groups))
-    return False
-
-
-def _raise(trace: Trace, node: ast.Raise | ast.Assert) -> bool | None:
-    for part in (getattr(node, "exc", None), getattr(node, "cause", None), getattr(node, "test", None)):
-        if part is not None:
-            trace.value(part)
-    return None if isinstance(node, ast.Assert) else False
-
-
-def _leave(trace: Trace, _node: ast.AST) -> bool:
-    return trace.leave()
-
-
-def _function(trace: Trace, node: FunctionNode) -> None:
-    for default in (*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)):
-        trace.value(default)
-    trace._inner.append(node)
-    trace.inner_names.add(node.name)
-
-
-def _class(trace: Trace, node: ast.ClassDef) -> None:
-    trace.block([one for one in node.body if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))])
-
-
-def _assignment(trace: Trace, node: ast.AST) -> None:
-    from flake8_tensorcopy.engine.screens import values
-
-    values.ASSIGNMENTS[type(node)](trace, node)
-
-
-# False where the end of the statement is not reached.
-_STATEMENTS: dict[type[ast.AST], Callable[..., bool | None]] = {
-    ast.If: _if,
-    ast.Match: _match,
-    ast.For: _for,
-    ast.AsyncFor: _for,
-    ast.While: _while,
-    ast.Try: _try,
-    ast.TryStar: _try,
-    ast.With: _with,
-    ast.AsyncWith: _with,
-    ast.Expr: _expr,
-    ast.Return: _return,
-    ast.Raise: _raise,
-    ast.Assert: _raise,
-    ast.Break: _leave,
-    ast.Continue: _leave,
-    ast.FunctionDef: _function,
-    ast.AsyncFunctionDef: _function,
-    ast.ClassDef: _class,
-    ast.Assign: _assignment,
-    ast.AnnAssign: _assignment,
-    ast.AugAssign: _assignment,
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.nodes import children
@@ -12,9 +12,6 @@ from flake8_tensorcopy.engine.screens.groups import (
     GRADIENT,
     ITEM,
     KEYED,
-    NOTHING,
-    PUT,
-    SEVERAL,
     VIEWED,
     YIELDED,
     Group,
@@ -25,12 +22,10 @@ from flake8_tensorcopy.engine.screens.groups import (
     find,
     join,
 )
-from flake8_tensorcopy.engine.screens.trace import Keeper, Trace, Write
+from flake8_tensorcopy.engine.screens.looks import collects
+from flake8_tensorcopy.engine.screens.trace import Trace
 
-_COLLECTIONS = frozenset("list dict set OrderedDict defaultdict deque Counter".split())
-_NUMBERS = frozenset({"len", "int", "float", "round"})
-_NUMBERS_OF_TENSORS = frozenset({"item", "size", "numel", "dim", "perf_counter", "time"})
-_PRODUCTS = (ast.Mult, ast.MatMult, ast.Div, ast.Pow)
+PRODUCTS = (ast.Mult, ast.MatMult, ast.Div, ast.Pow)
 MAX_PLACES = 8  # of a display whose items are told apart
 
 
@@ -122,9 +117,9 @@ def _inside(trace: Trace, node: ast.Starred | ast.Await) -> Groups:
 
 def _binop(trace: Trace, node: ast.BinOp) -> Groups:
     left, right = value(trace, node.left), value(trace, node.right)
-    if isinstance(node.op, _PRODUCTS) and (left or right):
+    if isinstance(node.op, PRODUCTS) and (left or right):
         trace.tick += 1
-        keep(trace, (*left, *right), node)
+        trace.keep((*left, *right), node)
     if collects(node) or any(one.container for one in (*left, *right)):
         made = trace.made(container=True)
         if left or right:
@@ -132,14 +127,9 @@ def _binop(trace: Trace, node: ast.BinOp) -> Groups:
         return (made,)
     if isinstance(node.op, ast.Pow):
         made = trace.made()
-        keep(trace, (made,), node)
+        trace.keep((made,), node)
         return (made,)
     return ()
-
-
-def keep(trace: Trace, groups: Iterable[Group], node: ast.AST) -> None:
-    """Note an operation that keeps something for backward."""
-    trace.keepers.append(Keeper(trace.tick, tuple(groups), node, trace.arms, trace.loops))
 
 
 def _ifexp(trace: Trace, node: ast.IfExp) -> Groups:
@@ -152,6 +142,11 @@ def _ifexp(trace: Trace, node: ast.IfExp) -> Groups:
     return tuple(found)
 
 
+def _unary(trace: Trace, node: ast.UnaryOp) -> Groups:
+    groups = value(trace, node.operand)
+    return groups if isinstance(node.op, ast.UAdd) else ()  # `+x` is x itself
+
+
 def _boolop(trace: Trace, node: ast.BoolOp) -> Groups:
     found: list[Group] = []
     for one in node.values:
@@ -160,6 +155,8 @@ def _boolop(trace: Trace, node: ast.BoolOp) -> Groups:
 
 
 def _named(trace: Trace, node: ast.NamedExpr) -> Groups:
+    from flake8_tensorcopy.engine.screens.assignments import bind_target
+
     groups = value(trace, node.value)
     bind_target(trace, node.target, groups, node.value)
     return trace.env.get(node.target.id, ())
@@ -197,6 +194,8 @@ def _dict(trace: Trace, node: ast.Dict) -> Groups:
 
 
 def _comprehension(trace: Trace, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Groups:
+    from flake8_tensorcopy.engine.screens.assignments import bind_iterated
+
     outer = dict(trace.env)
     loops = trace.loops
     for generator in node.generators:
@@ -232,263 +231,6 @@ def _yield(trace: Trace, node: ast.Yield | ast.YieldFrom) -> Groups:
     return ()
 
 
-# ----- bindings
-
-
-def names_in(target: ast.expr) -> frozenset[str]:
-    """The names and attributes that an assignment to a target binds, as they are called here."""
-    if isinstance(target, ast.Name):
-        return frozenset((target.id,))
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return frozenset(name for one in target.elts for name in names_in(one))
-    if isinstance(target, ast.Starred):
-        return names_in(target.value)
-    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-        return frozenset((f"{target.value.id}.{target.attr}",))
-    return NOTHING
-
-
-def bind_target(trace: Trace, target: ast.expr, groups: Groups, source: ast.expr | None) -> None:
-    """Bind a target to (what may be) a value."""
-    if isinstance(target, ast.Name):
-        if not groups and not (source is not None and is_number(source)):
-            groups = (trace.made(container=collects(source), tensor=calls.gives_tensor(trace, source)),)
-        trace.bind(target.id, groups)
-    elif isinstance(target, ast.Attribute):
-        base, _ = path(trace, target.value)
-        held = trace.attribute(base, target.attr)
-        if groups:
-            trace.note_gradient(groups)
-            for one in held:
-                join((one, *groups))
-    elif isinstance(target, ast.Subscript):
-        _store_item(trace, target, groups)
-    elif isinstance(target, ast.Starred):
-        bind_target(trace, target.value, groups, None)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        trace.flag(groups, SEVERAL)
-        starred = any(isinstance(one, ast.Starred) for one in target.elts)
-        for position, part in enumerate(target.elts):
-            parts: list[Group] = []
-            for group in groups:
-                top = find(group)
-                place = None if starred else top.fields.get(f"[{position}]")
-                parts.append(element(top) if place is None else find(place))
-            bind_target(trace, part, tuple(parts), None)
-
-
-def _store_item(trace: Trace, target: ast.Subscript, groups: Groups) -> None:
-    """`x[i] = value`: a write to x if that is a tensor, a slot of x if it is a list or dict."""
-    first = trace.tick
-    base, name = path(trace, target.value)
-    index = target.slice
-    chosen = value(trace, index) if not isinstance(index, ast.Constant) else ()
-    key = isinstance(index, ast.JoinedStr) or (isinstance(index, ast.Constant) and isinstance(index.value, str))
-    plain = bool(base) and all(one.container for one in base)
-    if not plain and isinstance(target.value, ast.Attribute):
-        plain = target.value.attr in trace.file.collections
-    if not (key or plain):
-        write(trace, base, name, target.value, target, "subscript", first, (*groups, *chosen))
-    if groups and not _of_arrays(index) and not (base and all(one.tensor for one in base)):
-        held = item(trace, base, index) if isinstance(index, ast.Constant) else tuple(map(collapse, base))
-        for one in held:
-            join((one, *groups))
-        trace.flag(held, PUT)
-        trace.note_gradient(groups)
-
-
-def bind_iterated(trace: Trace, target: ast.expr, over: ast.expr, groups: Groups) -> None:
-    """Bind what a loop meets: the parts of `zip(..)` and `enumerate(..)` one by one, numbers of `range(..)`."""
-    if isinstance(over, ast.Call):
-        name = getattr(over.func, "attr", getattr(over.func, "id", ""))
-        given = over.args
-        if name == "range":
-            bind_target(trace, target, (), _NUMBER)
-            return
-        if (
-            isinstance(target, (ast.Tuple, ast.List))
-            and not over.keywords
-            and not any(isinstance(one, ast.Starred) for one in (*target.elts, *given))
-        ):
-            if name == "zip" and len(target.elts) == len(given):
-                for part, one in zip(target.elts, given, strict=True):
-                    bind_iterated(trace, part, one, _again(trace, one))
-                return
-            if name in ("enumerate", "items") and len(target.elts) == 2:
-                bind_target(trace, target.elts[0], (), _NUMBER)
-                if name == "enumerate" and given:
-                    bind_iterated(trace, target.elts[1], given[0], _again(trace, given[0]))
-                else:
-                    bind_target(trace, target.elts[1], _items(trace, groups), None)
-                return
-    bind_target(trace, target, _items(trace, groups), None)
-
-
-_NUMBER = ast.Constant(0)
-
-
-def _again(trace: Trace, node: ast.expr) -> Groups:
-    """What an expression gave that has been evaluated: its reads are noted."""
-    loads = len(trace.loads)
-    groups = value(trace, node)
-    del trace.loads[loads:]
-    return groups
-
-
-def _items(trace: Trace, groups: Groups) -> Groups:
-    trace.flag(groups, SEVERAL | VIEWED)
-    return tuple(element(one) for one in groups)
-
-
-def _assign(trace: Trace, node: ast.Assign) -> None:
-    trace.binds = frozenset(name for target in node.targets for name in names_in(target))
-    first, source = node.targets[0], node.value
-    if (
-        len(node.targets) == 1
-        and isinstance(first, (ast.Tuple, ast.List))
-        and isinstance(source, (ast.Tuple, ast.List))
-        and len(first.elts) == len(source.elts)
-        and not any(isinstance(one, ast.Starred) for one in (*first.elts, *source.elts))
-    ):
-        values = [value(trace, one) for one in source.elts]
-        for target, groups, one in zip(first.elts, values, source.elts, strict=True):
-            bind_target(trace, target, groups, one)
-        return
-    groups = value(trace, source)
-    if len(node.targets) > 1 and not groups and not is_number(source):
-        groups = (trace.made(container=collects(source)),)
-    for target in node.targets:
-        bind_target(trace, target, groups, source)
-        for name in sorted(names_in(target)) if calls.keeps_result(trace, source) else ():
-            if "." not in name:
-                _note_result(trace, trace.env[name], source)
-    if groups and calls.keeps_result(trace, source):
-        _note_result(trace, groups, source)
-
-
-def _note_result(trace: Trace, groups: Groups, source: ast.expr) -> None:
-    """What an operation keeps as its result, under the name that it gets."""
-    if groups:
-        trace.tick += 1
-        keep(trace, groups, source)
-
-
-def _annassign(trace: Trace, node: ast.AnnAssign) -> None:
-    if node.value is not None:
-        trace.binds = names_in(node.target)
-        groups = value(trace, node.value)
-        bind_target(trace, node.target, groups, node.value)
-        if isinstance(node.target, ast.Name) and calls.keeps_result(trace, node.value):
-            _note_result(trace, trace.env[node.target.id], node.value)
-
-
-def _augassign(trace: Trace, node: ast.AugAssign) -> None:
-    first = trace.tick
-    given = value(trace, node.value)
-    target = node.target
-    if isinstance(target, ast.Subscript):
-        chosen = _again(trace, target.slice) if not isinstance(target.slice, (ast.Constant, ast.Slice)) else ()
-        given = (*given, *chosen)
-    groups, name = path(trace, target)
-    if isinstance(target, ast.Name) and not groups:
-        if not is_number(node.value):
-            trace.bind(name, given or (trace.made(),))
-        return
-    if isinstance(target, ast.Attribute) and target.attr in trace.file.numbers:
-        return
-    listed = isinstance(target, ast.Attribute) and target.attr in trace.file.collections
-    if isinstance(node.op, (ast.Add, ast.BitOr)) and given:
-        if collects(node.value) or any(one.container for one in (*groups, *given)):
-            held = tuple(map(collapse, groups))
-            for one in held:
-                join((one, *given))
-            trace.flag(held, PUT)
-    if listed or (groups and all(one.container for one in groups)):
-        return
-    if isinstance(node.op, _PRODUCTS) and given:
-        keep(trace, given, node)
-    trace.whole = node
-    write(trace, groups, name, target, node, "augmented", first, given)
-
-
-def write(
-    trace: Trace,
-    groups: Groups,
-    name: str,
-    target: ast.expr,
-    node: ast.AST,
-    how: str,
-    first: int,
-    operands: Groups = (),
-    uncertain: bool = False,
-) -> None:
-    """Note that something may be changed in place."""
-    if not groups:
-        return
-    trace.tick += 1
-    alone = trace.whole is node or how in ("augmented", "subscript")
-    trace.writes.append(
-        Write(
-            groups, name, target, node, how, first, trace.tick, trace.statement, trace.arms, trace.loops, trace.late,
-            trace.binds, alone, uncertain, operands, trace.aliases(groups, name),
-        )
-    )  # fmt: skip
-
-
-# ----- what expressions look like
-
-
-def collects(node: ast.expr | None) -> bool:
-    """Whether an expression makes a list, tuple, dict or set."""
-    if isinstance(
-        node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)
-    ):
-        return True
-    if isinstance(node, ast.IfExp):
-        return all(
-            collects(one) or (isinstance(one, ast.Constant) and one.value is None) for one in (node.body, node.orelse)
-        )
-    while isinstance(node, ast.BinOp):
-        if collects(node.right):
-            return True
-        node = node.left
-        if not isinstance(node, ast.BinOp):
-            return collects(node)
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _COLLECTIONS
-
-
-def is_number(node: ast.expr) -> bool:
-    """Whether an expression is a number or text for certain: a constant, a length, a size, or computed of these."""
-    while isinstance(node, ast.BinOp):
-        if not is_number(node.right):
-            return False
-        node = node.left
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, (int, float, str))
-    if isinstance(node, ast.UnaryOp):
-        return is_number(node.operand)
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-    if isinstance(node, ast.Attribute):
-        return node.attr == "shape"
-    if isinstance(node, ast.Call):
-        func = node.func
-        if isinstance(func, ast.Attribute):
-            return func.attr in _NUMBERS_OF_TENSORS
-        return isinstance(func, ast.Name) and func.id in _NUMBERS
-    return isinstance(node, ast.JoinedStr)
-
-
-def _of_arrays(index: ast.expr) -> bool:
-    """An index that no list and no dict takes."""
-    if isinstance(index, ast.Tuple):
-        return any(
-            isinstance(one, ast.Slice) or (isinstance(one, ast.Constant) and one.value in (None, ...))
-            for one in index.elts
-        )
-    return isinstance(index, ast.Compare) or (isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert))
-
-
 _VALUES: dict[type[ast.AST], Callable[..., Groups]] = {
     ast.Constant: lambda trace, node: (),
     ast.Name: _name,
@@ -499,6 +241,7 @@ _VALUES: dict[type[ast.AST], Callable[..., Groups]] = {
     ast.Call: calls.call,
     ast.BinOp: _binop,
     ast.IfExp: _ifexp,
+    ast.UnaryOp: _unary,
     ast.BoolOp: _boolop,
     ast.NamedExpr: _named,
     ast.List: _display,
@@ -512,10 +255,4 @@ _VALUES: dict[type[ast.AST], Callable[..., Groups]] = {
     ast.Lambda: _lambda,
     ast.Yield: _yield,
     ast.YieldFrom: _yield,
-}
-
-ASSIGNMENTS: dict[type[ast.AST], Callable[..., None]] = {
-    ast.Assign: _assign,
-    ast.AnnAssign: _annassign,
-    ast.AugAssign: _augassign,
 }

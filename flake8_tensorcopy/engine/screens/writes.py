@@ -28,6 +28,7 @@ from flake8_tensorcopy.engine.screens.groups import (
 from flake8_tensorcopy.engine.screens.groups import (
     LEAF as LEAF_GROUP,
 )
+from flake8_tensorcopy.engine.screens.signs import may_write
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.screens.trace import Load, Trace, Write
 from flake8_tensorcopy.engine.source import EXPAND, GRAD, HOOK, LEAF, STATE_DICT, WRAP
@@ -45,6 +46,8 @@ def _flags(groups: Iterable[Group]) -> int:
 
 def _writes(sketch: Sketch) -> list[Write]:
     """The writes; methods that only arrays have count where an array may be."""
+    if not sketch.once("may write", may_write):
+        return []
     return [
         one
         for one in sketch.trace.writes
@@ -61,7 +64,7 @@ def _array_attribute(sketch: Sketch, write: Write) -> bool:
 
 def _after(trace: Trace, load: Load, write: Write) -> bool:
     """Whether a read may come after a write."""
-    if write.first <= load.tick <= write.last:
+    if write.first < load.tick <= write.last:
         return False
     if load.late or write.late or not load.loops.isdisjoint(write.loops):
         return True
@@ -88,7 +91,7 @@ def _read_later(trace: Trace, write: Write, own: bool = False) -> bool:
         if load.name == "" or (not own and (same or write.name in load.binds)) or not _after(trace, load, write):
             continue
         if not lasting and not same:
-            if load.tick < write.first and not load.late and load.statement != write.statement:
+            if load.tick <= write.first and not load.late and load.statement != write.statement:
                 continue
             held = write.aliases.get(load.name.split(".", 1)[0].split("[", 1)[0], ())
             if not load.late and load.name in trace.every and not any(one in held for one in load.version):
@@ -212,7 +215,7 @@ def lost_write(sketch: Sketch) -> bool:
             target = target.value  # it is assigned afterwards
         if write.how not in ("call", "object") and _picks(target, sketch):
             return True
-    if any(_picks(target, sketch) for target in sketch.trace.targets):
+    if sketch.once("may write", may_write) and any(_picks(target, sketch) for target in sketch.trace.targets):
         return True
     return any(
         isinstance(node.ctx, ast.Store) and node.attr == "data" and isinstance(node.value, (ast.Subscript, ast.Call))
@@ -289,12 +292,15 @@ def leaf_write(sketch: Sketch) -> bool:
 
 def saved_write(sketch: Sketch) -> bool:
     """What is written may be what an operation before it keeps for backward."""
+    writes = _writes(sketch)
+    if not writes:
+        return False
     trace = sketch.trace
     keepers: dict[Group, list[int]] = {}
     for position, keeper in enumerate(trace.keepers):
         for group in keeper.groups:
             keepers.setdefault(find(group), []).append(position)
-    for write in _writes(sketch):
+    for write in writes:
         for group in write.groups:
             for position in keepers.get(find(group), ()):
                 keeper = trace.keepers[position]

@@ -1,0 +1,175 @@
+"""Statements of a trace: branches, loops, handlers, bindings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from flake8_tensorcopy.engine.screens.groups import Group
+from flake8_tensorcopy.engine.screens.trace import Env, Trace
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.source import FunctionNode
+
+
+def _if(trace: Trace, node: ast.If) -> bool:
+    """An `if` with all its `elif`s: no recursion from one to the next."""
+    ends: list[Env] = []
+    number = 0
+    top = node
+    while True:
+        trace.value(node.test)
+        env = trace.env
+        if (end := trace.arm(top, number, node.body, env)) is not None:
+            ends.append(end)
+        trace.env = env
+        number += 1
+        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+            node = node.orelse[0]
+            trace.statement += 1
+            continue
+        if not node.orelse:
+            ends.append(env)
+        elif (end := trace.arm(top, number, node.orelse, env)) is not None:
+            ends.append(end)
+        break
+    trace.merge(ends)
+    return bool(ends)
+
+
+def _match(trace: Trace, node: ast.Match) -> bool:
+    subject = trace.value(node.subject)
+    env = trace.env
+    ends: list[Env] = [env]
+    for number, case in enumerate(node.cases):
+        trace.env = dict(env)
+        for one in ast.walk(case.pattern):
+            name = getattr(one, "name", None) or getattr(one, "rest", None)
+            if isinstance(name, str):
+                trace.bind(name, subject or (Group(),))
+        if case.guard is not None:
+            trace.value(case.guard)
+        if (end := trace.arm(node, number, case.body, trace.env)) is not None:
+            ends.append(end)
+    trace.merge(ends)
+    return True
+
+
+def _for(trace: Trace, node: ast.For | ast.AsyncFor) -> None:
+    from flake8_tensorcopy.engine.screens.assignments import bind_iterated, names_in
+
+    binds = names_in(node.target)
+    trace.binds = binds
+    over = trace.value(node.iter)
+
+    def bind() -> None:
+        bind_iterated(trace, node.target, node.iter, over)
+
+    trace.loop(bind, node.body, node.orelse)
+
+
+def _while(trace: Trace, node: ast.While) -> None:
+    def look() -> None:
+        trace.value(node.test)
+
+    trace.loop(look, node.body, node.orelse)
+
+
+def _try(trace: Trace, node: ast.Try) -> bool:
+    before = dict(trace.env)
+    reached_end = trace.block(node.body)
+    after = trace.env
+    ends: list[Env] = []
+    trace.merge([before, after])
+    broken = trace.env
+    for handler in node.handlers:
+        trace.env = dict(broken)
+        if handler.name:
+            trace.env[handler.name] = ()
+        if trace.block(handler.body):
+            ends.append(trace.env)
+    trace.env = after
+    if reached_end and trace.block(node.orelse):
+        ends.append(trace.env)
+    if ends:
+        trace.merge(ends)
+    else:
+        trace.env = broken
+    return trace.block(node.finalbody) and bool(ends)
+
+
+def _with(trace: Trace, node: ast.With | ast.AsyncWith) -> bool:
+    from flake8_tensorcopy.engine.screens.assignments import bind_target
+
+    for item in node.items:
+        groups = trace.value(item.context_expr)
+        if item.optional_vars is not None:
+            bind_target(trace, item.optional_vars, groups, item.context_expr)
+    return trace.block(node.body)
+
+
+def _expr(trace: Trace, node: ast.Expr) -> None:
+    trace.whole = node.value
+    trace.value(node.value)
+
+
+def _return(trace: Trace, node: ast.Return) -> bool:
+    if node.value is not None:
+        groups = trace.value(node.value)
+        trace.returned.append((node.value, groups))
+    return False
+
+
+def _raise(trace: Trace, node: ast.Raise | ast.Assert) -> bool | None:
+    for part in (getattr(node, "exc", None), getattr(node, "cause", None), getattr(node, "test", None)):
+        if part is not None:
+            trace.value(part)
+    return None if isinstance(node, ast.Assert) else False
+
+
+def _leave(trace: Trace, _node: ast.AST) -> bool:
+    return trace.leave()
+
+
+def _function(trace: Trace, node: FunctionNode) -> None:
+    for default in (*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)):
+        trace.value(default)
+    trace._inner.append(node)
+    trace.inner_names.add(node.name)
+
+
+def _class(trace: Trace, node: ast.ClassDef) -> None:
+    trace.block([one for one in node.body if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))])
+
+
+def _assignment(trace: Trace, node: ast.AST) -> None:
+    from flake8_tensorcopy.engine.screens.assignments import ASSIGNMENTS
+
+    ASSIGNMENTS[type(node)](trace, node)
+
+
+# False where the end of the statement is not reached.
+STATEMENTS: dict[type[ast.AST], Callable[..., bool | None]] = {
+    ast.If: _if,
+    ast.Match: _match,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Try: _try,
+    ast.TryStar: _try,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Expr: _expr,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Assert: _raise,
+    ast.Break: _leave,
+    ast.Continue: _leave,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Assign: _assignment,
+    ast.AnnAssign: _assignment,
+    ast.AugAssign: _assignment,
+}
