@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine.library import MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
+from flake8_tensorcopy.engine.library import LAYS_IN_ORDER, MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.flows import Flow, root_of
+from flake8_tensorcopy.engine.screens.scrambled import base_of
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import TURNED, TURNS, Survey, called_name, of_shape
 
@@ -17,6 +18,7 @@ _SIZED = MAKERS | (RESHAPES - _EXPANDS)
 _TURNED = frozenset({"T", "mT", "H", "mH"})
 # What these give lies in the order of its axes.
 _IN_ORDER = frozenset({"contiguous"})
+_LAID = frozenset({"view", "reshape", "flatten", "expand", "broadcast_to", "mm", "bmm", "matmul"}) | LAYS_IN_ORDER
 _PARAMETER = frozenset({"Parameter"})
 _STRIDED = frozenset(STRIDED)
 _TAKES_ARRAYS = frozenset(name.rpartition(".")[2] for name in TAKES_ARRAYS)
@@ -33,11 +35,12 @@ def turned_view(sketch: Sketch) -> bool:
 
     def turns(node: ast.AST) -> bool:
         if isinstance(node, ast.Call) and turning:
-            return _turns(node) or anything or called_name(node) in turning
+            return _turns(node) or called_name(node) in turning or (anything and sketch.may_run_file(node))
         return _turns(node)
 
     flow = Flow(sketch, turns, _IN_ORDER)
-    return any(flow.reaches(_base(call)) for call in views)
+    views = [call for call in views if flow.reaches(base_of(call))]
+    return any(sketch.from_where.reaches(base_of(call), turns, _IN_ORDER | _LAID) for call in views)
 
 
 def _turns(node: ast.AST) -> bool:
@@ -70,13 +73,6 @@ def _turning(survey: Survey) -> frozenset[str]:
         found |= more
 
 
-def _base(call: ast.Call) -> ast.expr:
-    """The tensor that a call of a method, or of a function, is about."""
-    if isinstance(call.func, ast.Attribute) and not (call.args and getattr(call.func.value, "id", "") == "torch"):
-        return call.func.value
-    return call.args[0] if call.args else call
-
-
 def clashing_expand(sketch: Sketch) -> bool:
     """What is expanded was reduced, made with sizes that are written out, or has more axes than are asked for."""
     calls = [call for call in sketch.calls_of(_EXPANDS) if _reaches_in(sketch, call)]
@@ -94,14 +90,14 @@ def clashing_expand(sketch: Sketch) -> bool:
 
     if not REDUCTIONS.isdisjoint(sketch.function.calls):
         reduced = Flow(sketch, reduces)
-        if any(reduced.reaches(_base(call)) for call in calls):
+        if any(reduced.reaches(base_of(call)) for call in calls):
             return True
     calls = [call for call in calls if _written_out(sketch, call)]
     if not calls:
         return False
     shaped = Flow(sketch, shapes)
     unpacked = _unpacked(sketch)
-    return any(shaped.reaches(_base(call)) or _names_one(_base(call), unpacked) for call in calls)
+    return any(shaped.reaches(base_of(call)) or _names_one(base_of(call), unpacked) for call in calls)
 
 
 def _unpacked(sketch: Sketch) -> set[str]:
@@ -121,7 +117,7 @@ def _names_one(node: ast.expr, names: set[str]) -> bool:
 def _reaches_in(sketch: Sketch, call: ast.Call) -> bool:
     """Whether something of this function has made what is expanded: no argument that it leaves as it is, nothing that
     an object holds; or somebody has unpacked its shape."""
-    node = _base(call)
+    node = base_of(call)
     while True:
         match node:
             case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name not in REDUCTIONS:
@@ -145,7 +141,7 @@ def _reaches_in(sketch: Sketch, call: ast.Call) -> bool:
 
 def _written_out(sketch: Sketch, call: ast.Call) -> bool:
     """Whether sizes are numbers or those of something else, or fewer than the axes of something here may be."""
-    given = call.args[1:] if call.args and _base(call) is call.args[0] else call.args
+    given = call.args[1:] if call.args and base_of(call) is call.args[0] else call.args
     if called_name(call) == "expand_as" or (len(given) == 1 and not isinstance(given[0], (ast.Tuple, ast.List))):
         return True
     if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):

@@ -6,6 +6,7 @@ The order of the statements counts here, which it does not in `Flow`; it costs a
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flake8_tensorcopy.engine import library, ops
@@ -160,6 +161,22 @@ class Origins:
                 return found
             pending += self._on(one, found)
         return found
+
+    def reaches(self, node: ast.expr, makes: Callable[[ast.AST], bool], ends: frozenset[str] = frozenset()) -> bool:
+        """Whether a value may be, or come from, one of the expressions of which `makes` says so; what a call of one of
+        the names `ends` gives comes from nowhere."""
+        pending: list[ast.expr | None] = [node]
+        seen: set[int] = set()
+        while pending:
+            one = pending.pop()
+            if one is None or id(one) in seen:
+                continue
+            seen.add(id(one))
+            if makes(one) or len(seen) > MAX_NODES:
+                return True
+            if not isinstance(one, ast.Call) or called_name(one) not in ends:
+                pending += self._on(one, set())
+        return False
 
     def _on(self, node: ast.expr, found: set[object]) -> list[ast.expr | None]:
         """The expressions that one may be, or be made of."""

@@ -331,6 +331,21 @@ class Sketch:
             if one.annotation is not None
         }
 
+    def may_run_file(self, node: ast.Call) -> bool:
+        """Whether a call may run a method of an object of the file's classes: no function of torch or other libraries,
+        no method of tensors, no argument of which nothing is known."""
+        func = node.func
+        if isinstance(func, ast.Name):
+            name = func.id
+            if name in self.survey.names.imported or (name in self.given and name not in self.annotated):
+                return name in self.bound
+            return True
+        if isinstance(func, ast.Attribute):
+            return self.survey.names.qualify(func) is None and (
+                func.attr in self.callees or ops.method(func.attr) is None
+            )
+        return True
+
     def in_file(self, *names: str) -> bool:
         """Whether any function of the file calls one of these names."""
         return any(not one.calls.isdisjoint(names) for one in self.survey.all)
