@@ -7,7 +7,7 @@ import ast
 from flake8_tensorcopy.engine.library import LAYS_IN_ORDER, MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.flows import Flow, root_of
-from flake8_tensorcopy.engine.screens.scrambled import base_of
+from flake8_tensorcopy.engine.screens.scrambled import NUMBER, Sizes, base_of, sizes_of, whole
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import TURNED, TURNS, Survey, called_name, of_shape
 
@@ -38,8 +38,6 @@ def turned_view(sketch: Sketch) -> bool:
             return _turns(node) or called_name(node) in turning or (anything and sketch.may_run_file(node))
         return _turns(node)
 
-    flow = Flow(sketch, turns, _IN_ORDER)
-    views = [call for call in views if flow.reaches(base_of(call))]
     return any(sketch.from_where.reaches(base_of(call), turns, _IN_ORDER | _LAID) for call in views)
 
 
@@ -85,19 +83,69 @@ def clashing_expand(sketch: Sketch) -> bool:
             return False
         return called_name(node) in REDUCTIONS and (isinstance(node.func, ast.Attribute) or node.func.id in named)  # type: ignore[attr-defined]
 
-    def shapes(node: ast.AST) -> bool:
-        return isinstance(node, ast.Call) and called_name(node) in _SIZED
-
+    origins = sketch.from_where
     if not REDUCTIONS.isdisjoint(sketch.function.calls):
         reduced = Flow(sketch, reduces)
-        if any(reduced.reaches(base_of(call)) for call in calls):
+        if any(reduced.reaches(base_of(call)) and origins.reaches(base_of(call), reduces) for call in calls):
             return True
     calls = [call for call in calls if _written_out(sketch, call)]
     if not calls:
         return False
-    shaped = Flow(sketch, shapes)
     unpacked = _unpacked(sketch)
-    return any(shaped.reaches(base_of(call)) or _names_one(base_of(call), unpacked) for call in calls)
+    sized = list(sketch.calls_of(_SIZED))
+    told = Sizes(sketch)
+    return any(
+        _names_one(base_of(call), unpacked)
+        or ("" in (found := origins.of(base_of(call))))
+        or any(other in found and _contradicts(sketch, told, other, call) for other in sized)
+        for call in calls
+    )
+
+
+def _contradicts(sketch: Sketch, told: Sizes, made: ast.Call, call: ast.Call) -> bool:
+    """Whether what one call has made may have other sizes, by numbers, or more axes than another one expands it to."""
+    if called_name(call) == "expand_as":
+        return True
+    own, wanted = _given(made), sizes_of(call)
+    for sizes in (own, wanted):
+        if any(isinstance(item, ast.Starred) for item in sizes) or (whole(sizes) and not _one_axis(sizes[0])):
+            return True
+    if called_name(made) in ("tensor", "eye", "flatten") or not own or not wanted:
+        return True
+    if len(own) > len(wanted) or _adds_axes(sketch):
+        return True
+    return all(
+        any(NUMBER in told.kinds(item) and getattr(item, "value", 0) != 1 for item in sizes) for sizes in (own, wanted)
+    )
+
+
+def _given(made: ast.Call) -> list[ast.expr]:
+    """The sizes that a call is given; of `full`, without what fills it."""
+    if called_name(made) != "full" or not made.args:
+        return sizes_of(made)
+    first = made.args[0]
+    return first.elts if isinstance(first, (ast.Tuple, ast.List)) else [first]
+
+
+def _one_axis(node: ast.expr) -> bool:
+    """`x.shape[0]`, `x.size(0)`: one size, surely not several."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant() | ast.UnaryOp()):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=[_]):
+            return True
+    return isinstance(node, (ast.Constant, ast.UnaryOp, ast.BinOp))
+
+
+def _adds_axes(sketch: Sketch) -> bool:
+    """Whether something here gets one more axis."""
+    if "unsqueeze" in sketch.function.calls or "permute" in sketch.function.calls:
+        return True
+    return any(
+        isinstance(part, ast.Constant) and part.value is None
+        for node in sketch.function.found.get(ast.Subscript, ())
+        for part in (node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,))
+    )
 
 
 def _unpacked(sketch: Sketch) -> set[str]:

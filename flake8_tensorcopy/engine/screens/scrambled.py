@@ -16,7 +16,7 @@ VIEWS = frozenset({"view", "reshape"})
 _SIZED = MAKERS | RESHAPES
 
 # What a size may be: of an axis, a product or quotient, a number, or a name for something else.
-_AXIS, _PRODUCT, _NUMBER, _OTHER = range(4)
+_AXIS, _PRODUCT, NUMBER, _OTHER = range(4)
 Factors = frozenset[tuple[object, int]]
 
 _ONE: Factors = frozenset()
@@ -33,7 +33,7 @@ def scrambled_axes(sketch: Sketch) -> bool:
     """Sizes that may be those of the tensor in another order: each is a size of the tensor by what gave it its shape,
     or by what asked for the shape of it, and something exchanges them."""
     calls = [(call, sizes) for call in sketch.calls_of(VIEWS) if (sizes := _may_permute(call)) is not None]
-    told = _Sizes(sketch)
+    told = Sizes(sketch)
     calls = [(call, sizes) for call, sizes in calls if told.known(sizes)]
     if not calls:
         return False
@@ -62,7 +62,7 @@ def scrambled_axes(sketch: Sketch) -> bool:
     return False
 
 
-class _Sizes:
+class Sizes:
     """What the names of a function may be, as sizes."""
 
     def __init__(self, sketch: Sketch) -> None:
@@ -126,7 +126,7 @@ class _Sizes:
             case ast.Name(id=name):
                 return self._named(name, deep)
             case ast.Constant() | ast.UnaryOp():
-                return {_NUMBER}
+                return {NUMBER}
             case ast.BinOp(op=ast.Mult() | ast.FloorDiv()):
                 ops = {type(part.op) for part in walk(node) if isinstance(part, ast.BinOp)}
                 return {_PRODUCT, _AXIS} if {ast.Mult, ast.FloorDiv} <= ops else {_PRODUCT}
@@ -212,7 +212,7 @@ class _Sizes:
                 _AXIS in kinds
                 or text in texts
                 or (rest and _PRODUCT in kinds)
-                or (given and _NUMBER in kinds)
+                or (given and NUMBER in kinds)
                 or (isinstance(item, ast.Name) and item.id in names)
             ):
                 return False
