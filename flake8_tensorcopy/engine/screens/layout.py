@@ -22,6 +22,7 @@ _LAID = frozenset({"view", "reshape", "flatten", "expand", "broadcast_to", "mm",
 _PARAMETER = frozenset({"Parameter"})
 _STRIDED = frozenset(STRIDED)
 _TAKES_ARRAYS = frozenset(name.rpartition(".")[2] for name in TAKES_ARRAYS)
+_FLIPS = frozenset({"flip", "fliplr", "flipud", "rot90"})
 _BYTES = frozenset({"nbytes", "element_size", "itemsize"})
 
 
@@ -218,8 +219,24 @@ def byte_strides(sketch: Sketch) -> bool:
 
 
 def negative_strides(sketch: Sketch) -> bool:
-    """torch takes over an array here."""
-    return sketch.calls(_TAKES_ARRAYS)
+    """torch takes over what may run backwards: by a step, a flip, or as somebody else has left it."""
+    outside = sketch.survey.body.stores
+
+    def backwards(node: ast.AST) -> bool:
+        match node:
+            case ast.Subscript(slice=index):
+                items = index.elts if isinstance(index, ast.Tuple) else [index]
+                return any(isinstance(item, ast.Slice) and isinstance(item.step, ast.UnaryOp) for item in items)
+            case ast.Call():
+                return called_name(node) in _FLIPS or called_name(node) in sketch.callees
+            case ast.Attribute(value=ast.Name(id=name)):
+                return name == "self"
+            case ast.Name(id=name):
+                return name in outside and name not in sketch.bound
+        return False
+
+    calls = (call for call in sketch.calls_of(_TAKES_ARRAYS) if call.args)
+    return any(sketch.from_where.reaches(call.args[0], backwards) for call in calls)
 
 
 def expanded_bytes(sketch: Sketch) -> bool:
