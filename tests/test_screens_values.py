@@ -49,6 +49,16 @@ HELD_BACK = {
     "numbers": ("RepeatedReference", "def f(n, dim):\n    dims = [dim] * n\n    return dims"),
     "a size left open": ("ScrambledAxes", "def f(x):\n    b, c, h = x.shape\n    return x.view(b, -1)"),
     "another number": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(b, c, 3)"),
+    "bound anew": ("TurnedView", "def f(x, net):\n    x = x.t()\n    x = net(x)\n    return x.view(-1)"),
+    "numbers that agree": (
+        "ClashingExpand",
+        "def f(x):\n    y = torch.full([1], 2)\n    return y.expand(x.shape[0])",
+    ),
+    "reduced another time": (
+        "ClashingExpand",
+        "def f(x, net):\n    y = x.mean(1)\n    y = net(y)\n    return y.expand(3, 4)",
+    ),
+    "flipped and another one taken": ("NegativeStrides", "def f(x, y):\n    return torch.from_numpy(x), y[::-1]"),
     "its own order": ("ScrambledAxes", "def f(x):\n    b, c, h = x.shape\n    y = x * 2\n    return y.view(b, c, h)"),
     "sizes of another": ("ScrambledAxes", "def f(x, net):\n    b, c = x.shape\n    return net(x).t().view(b, c)"),
     "made anew": (
