@@ -387,7 +387,9 @@ def {name}(x: torch.Tensor, rows: list[int]) -> torch.Tensor:
 """
 
 
-@pytest.mark.parametrize(("text", "count", "runs"), [(QUIET, 0, False), (SILENT, 0, False), (FILLED, 0, True), (STALE, 1, True)])
+@pytest.mark.parametrize(
+    ("text", "count", "runs"), [(QUIET, 0, False), (SILENT, 0, False), (FILLED, 0, True), (STALE, 1, True)]
+)
 def test_the_interpreter_is_imported_only_where_something_is_run(text: str, count: int, runs: bool) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOADED, functions(text.format(name="f"))],

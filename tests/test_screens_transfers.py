@@ -104,6 +104,14 @@ HELD = {
         "OverwrittenSource",
         "def f(x, d):\n    x.pin_memory()\n    y = x.to(d, non_blocking=False)\n    x.zero_()\n    return y",
     ),
+    "nothing pinned": (
+        "OverwrittenSource",
+        "def f(x, d):\n    y = x.to(d, non_blocking=True)\n    x.zero_()\n    return y",
+    ),
+    "nothing pinned to copy into": (
+        "UnwaitedRead",
+        "def f(x, y):\n    x.copy_(y, non_blocking=True)\n    return x.sum()",
+    ),
     "a number is kept": (
         "GraphRetained",
         "def f(xs, m):\n    total = 0\n    for x in xs:\n        loss = m(x)\n        loss.backward()\n"

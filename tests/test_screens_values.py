@@ -85,6 +85,31 @@ HELD_BACK = {
     ),
     "a size left open": ("ScrambledAxes", "def f(x):\n    b, c, h = x.shape\n    return x.view(b, -1)"),
     "another number": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    return x.view(b, c, 3)"),
+    "bound anew before the view": (
+        "TurnedView",
+        "def f(x, net):\n    x = x.t()\n    x = net(x)\n    return x.view(-1)",
+    ),
+    "numbers that agree": (
+        "ClashingExpand",
+        "def f(x):\n    y = torch.full([1], 2)\n    return y.expand(x.shape[0])",
+    ),
+    "reduced another time": (
+        "ClashingExpand",
+        "def f(x, net):\n    y = x.mean(1)\n    y = net(y)\n    return y.expand(3, 4)",
+    ),
+    "flipped and another one taken": ("NegativeStrides", "def f(x, y):\n    return torch.from_numpy(x), y[::-1]"),
+    "its own order": ("ScrambledAxes", "def f(x):\n    b, c, h = x.shape\n    y = x * 2\n    return y.view(b, c, h)"),
+    "sizes of another": ("ScrambledAxes", "def f(x, net):\n    b, c = x.shape\n    return net(x).t().view(b, c)"),
+    "made anew": (
+        "ScrambledAxes",
+        "def f(x, net):\n    b, c = x.size()\n    if c:\n        x = net(x)\n    else:\n        x = net(b)\n"
+        "    return x.t().reshape(b, c)",
+    ),
+    "split by what it has not": (
+        "ScrambledAxes",
+        "def f(x, n):\n    b, c = x.shape\n    y = x.view(b, c)\n    return y.t().reshape(c // n, b)",
+    ),
+    "a part of a shape": ("ScrambledAxes", "def f(x):\n    h, w = x.shape[-2:]\n    return x.t().view(w, h)"),
     "no step": ("SharedOptimizerState", "def f(a, b):\n    a.load_state_dict(b.state_dict())"),
     "nothing asked for its state": (
         "StaleSnapshot",
@@ -166,6 +191,24 @@ LET_PASS = {
     "nbytes": ("ExpandedBytes", "def f(x):\n    return x.expand(3, 4).nbytes"),
     "saved": ("KeptStorage", "def f(x, path):\n    torch.save(x[:3], path)"),
     "appended part": ("KeptStorage", "def f(xs, out):\n    for x in xs:\n        out.append(x[0])"),
+    "scrambled": ("ScrambledAxes", "def f(x):\n    b, c = x.shape\n    y = x * 2\n    return y.view(c, b)"),
+    "scrambled as given": (
+        "ScrambledAxes",
+        "def f(x, n):\n    b, c = x.shape\n    y = x.view(b, n, c // n)\n    d = c // n\n    return y.view(b, d, n)",
+    ),
+    "scrambled on one way": (
+        "ScrambledAxes",
+        "def f(x, net):\n    b, c = x.size(0), x.size(1)\n    if c:\n        x = x * 2\n    else:\n        x = net(b)\n"
+        "    return torch.reshape(x, (c, b))",
+    ),
+    "turned by a function": (
+        "ScrambledAxes",
+        "def g(x):\n    return x.t()\n\n\ndef f(x):\n    s = x.shape\n    return g(x).reshape(s)",
+    ),
+    "scrambled in a list": (
+        "ScrambledAxes",
+        "def f(xs, x):\n    b, c = x.shape\n    xs = []\n    xs.append(x)\n    for y in xs:\n        x = y.view(c, b)",
+    ),
     "a weight": ("LeafRebound", "def f(m):\n    m.weight = m.weight * 2"),
     "both repeats": ("MixedRepeats", "def f(x, y):\n    return x.repeat(2, 1) + y.repeat_interleave(2, 0)"),
     "trained": ("ModuleAlias", "def f(net, opt):\n    target = net\n    opt.step()\n    return target"),

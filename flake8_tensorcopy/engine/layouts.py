@@ -13,7 +13,7 @@ from flake8_tensorcopy.engine import axes
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.axes import ONE, Layout, Of, Size, number, product, symbol
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
-from flake8_tensorcopy.engine.library import MAKERS, REDUCTIONS
+from flake8_tensorcopy.engine.library import KEEPS_LAYOUT, LAYS_IN_ORDER, MAKERS, REDUCTIONS
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
@@ -26,16 +26,7 @@ _SECOND = frozenset({"norm"})
 _PAIRS = frozenset({"max", "min", "median"})
 _PARTS = frozenset({".values", ".indices", "[0]", "[1]"})
 _TURNS = frozenset("t T mT mH H adjoint transpose swapaxes swapdims permute movedim moveaxis matrix_transpose".split())
-# Results that have the strides of what they are computed from, one element for each element.
-_KEEPS = frozenset(
-    "clone to cpu cuda type float double half bfloat16 int long short bool byte relu relu6 exp log log2 log1p sqrt "
-    "rsqrt sin cos tanh sigmoid gelu silu elu leaky_relu softplus abs neg negative square reciprocal sign floor ceil "
-    "round clamp clip pow dropout deepcopy detach zeros_like ones_like empty_like rand_like randn_like full_like "
-    "type_as erf eq ne lt le gt ge".split()
-)
 _OPERATORS = frozenset({"+", "-", "*", "/", "**", "//", "%", "compare", "~", "abs"})
-# Results in the order of their axes, whatever they are computed from.
-_IN_ORDER = frozenset("softmax log_softmax layer_norm cumsum masked_fill".split())
 _FRESH = frozenset({"cat", "stack", "embedding"})
 _PRODUCTS = frozenset({"@", "mm", "bmm", "matmul"})
 _MODULES = frozenset(f"torch.nn.{name}" for name in ("Embedding", "LayerNorm", "Softmax"))
@@ -145,7 +136,7 @@ def axis_size(run: Run, shape: Shape, index: ast.expr) -> Value:
 def unpacked(run: Run, shape: Shape, count: int) -> list[Value]:
     """`b, n, c = x.shape`: the sizes, and how many there are."""
     ref = shape.ref
-    if all(link.kind in (ALIAS, DETACH, MAYBE) and link.op in (*_KEEPS, "=", "data") for link in ref.chain):
+    if all(link.kind in (ALIAS, DETACH, MAYBE) and link.op in (*KEEPS_LAYOUT, "=", "data") for link in ref.chain):
         run.ranks[ref.obj] = count
     layout = layout_of(run, ref)
     known = axes.of_rank(layout, count) if layout is not None else None
@@ -199,11 +190,11 @@ def _made(run: Run, obj: Obj, depth: int) -> Layout | None:
             before = layout_of(run, source, depth + 1)
             if before is not None and made in REDUCTIONS:
                 return _reduced(run, before, node, made)
-            if before is not None and (made in _KEEPS or made in ("contiguous", "reshape", "flatten")):
+            if before is not None and (made in KEEPS_LAYOUT or made in ("contiguous", "reshape", "flatten")):
                 return _converted(run, before, node, made)
         if made == "topk" and isinstance(node, ast.Call):
             return _ranked(run, obj, _chosen(run, node, obj))
-        if made in _IN_ORDER:
+        if made in LAYS_IN_ORDER:
             before = layout_of(run, source, depth + 1) if source is not None else None
             return (
                 in_axis_order(before)
@@ -443,7 +434,7 @@ def _step(run: Run, layout: Layout, link: Link) -> Layout | None:
             return _expanded(run, layout, node)
         case "contiguous":
             return in_axis_order(layout)
-    if op in _KEEPS and link.kind == MAYBE:
+    if op in KEEPS_LAYOUT and link.kind == MAYBE:
         if any(one.arg == "memory_format" for one in node.keywords):
             return replace(layout, dense=False)
         return layout

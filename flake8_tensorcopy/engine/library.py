@@ -215,6 +215,16 @@ REDUCTIONS = frozenset(
     "mean sum amax amin prod std var norm logsumexp argmax argmin any all nansum nanmean max min median".split()
 )
 
+# Results that have the strides of what they are computed from, one element for each element.
+KEEPS_LAYOUT = frozenset(
+    "clone to cpu cuda type float double half bfloat16 int long short bool byte relu relu6 exp log log2 log1p sqrt "
+    "rsqrt sin cos tanh sigmoid gelu silu elu leaky_relu softplus abs neg negative square reciprocal sign floor ceil "
+    "round clamp clip pow dropout deepcopy detach zeros_like ones_like empty_like rand_like randn_like full_like "
+    "type_as erf eq ne lt le gt ge".split()
+)
+# Results in the order of their axes, whatever they are computed from.
+LAYS_IN_ORDER = frozenset("softmax log_softmax layer_norm cumsum masked_fill".split())
+
 STRIDED = {"as_strided": 1, "as_strided_": 1, "as_strided_copy": 1, "new_empty_strided": 1, "empty_strided": 1}
 
 TAKES_ARRAYS = frozenset(

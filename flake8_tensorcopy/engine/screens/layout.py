@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine.library import MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
+from flake8_tensorcopy.engine.library import LAYS_IN_ORDER, MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.flows import Flow, root_of
+from flake8_tensorcopy.engine.screens.scrambled import NUMBER, Sizes, base_of, sizes_of, whole
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import TURNED, TURNS, Survey, called_name, of_shape
 
@@ -17,38 +18,12 @@ _SIZED = MAKERS | (RESHAPES - _EXPANDS)
 _TURNED = frozenset({"T", "mT", "H", "mH"})
 # What these give lies in the order of its axes.
 _IN_ORDER = frozenset({"contiguous"})
+_LAID = frozenset({"view", "reshape", "flatten", "expand", "broadcast_to", "mm", "bmm", "matmul"}) | LAYS_IN_ORDER
 _PARAMETER = frozenset({"Parameter"})
 _STRIDED = frozenset(STRIDED)
 _TAKES_ARRAYS = frozenset(name.rpartition(".")[2] for name in TAKES_ARRAYS)
+_FLIPS = frozenset({"flip", "fliplr", "flipud", "rot90"})
 _BYTES = frozenset({"nbytes", "element_size", "itemsize"})
-
-
-def scrambled_axes(sketch: Sketch) -> bool:
-    """Sizes that may be those of the tensor in another order: each is a name, or asked of a shape."""
-    return any(_may_permute(sketch, call) for call in sketch.calls_of(_VIEWS))
-
-
-def _may_permute(sketch: Sketch, call: ast.Call) -> bool:
-    given = call.args if isinstance(call.func, ast.Attribute) else call.args[1:]
-    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id == "torch":
-        given = call.args[1:]
-    if not given:
-        return bool(call.keywords)
-    if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
-        given = given[0].elts
-    elif len(given) == 1:
-        return not isinstance(given[0], (ast.Constant, ast.UnaryOp, ast.BinOp))
-    several = 0
-    for item in given:
-        match item:
-            case ast.Constant(value=1):
-                continue
-            case ast.Constant() | ast.UnaryOp():
-                return False
-            case ast.BinOp(op=op) if not isinstance(op, (ast.Mult, ast.FloorDiv)):
-                return False
-        several += 1 + isinstance(item, ast.Starred)
-    return several > 1
 
 
 def turned_view(sketch: Sketch) -> bool:
@@ -61,11 +36,10 @@ def turned_view(sketch: Sketch) -> bool:
 
     def turns(node: ast.AST) -> bool:
         if isinstance(node, ast.Call) and turning:
-            return _turns(node) or anything or called_name(node) in turning
+            return _turns(node) or called_name(node) in turning or (anything and sketch.may_run_file(node))
         return _turns(node)
 
-    flow = Flow(sketch, turns, _IN_ORDER)
-    return any(flow.reaches(_base(call)) for call in views)
+    return any(sketch.from_where.reaches(base_of(call), turns, _IN_ORDER | _LAID) for call in views)
 
 
 def _turns(node: ast.AST) -> bool:
@@ -98,13 +72,6 @@ def _turning(survey: Survey) -> frozenset[str]:
         found |= more
 
 
-def _base(call: ast.Call) -> ast.expr:
-    """The tensor that a call of a method, or of a function, is about."""
-    if isinstance(call.func, ast.Attribute) and not (call.args and getattr(call.func.value, "id", "") == "torch"):
-        return call.func.value
-    return call.args[0] if call.args else call
-
-
 def clashing_expand(sketch: Sketch) -> bool:
     """What is expanded was reduced, made with sizes that are written out, or has more axes than are asked for."""
     calls = [call for call in sketch.calls_of(_EXPANDS) if _reaches_in(sketch, call)]
@@ -117,19 +84,69 @@ def clashing_expand(sketch: Sketch) -> bool:
             return False
         return called_name(node) in REDUCTIONS and (isinstance(node.func, ast.Attribute) or node.func.id in named)  # type: ignore[attr-defined]
 
-    def shapes(node: ast.AST) -> bool:
-        return isinstance(node, ast.Call) and called_name(node) in _SIZED
-
+    origins = sketch.from_where
     if not REDUCTIONS.isdisjoint(sketch.function.calls):
         reduced = Flow(sketch, reduces)
-        if any(reduced.reaches(_base(call)) for call in calls):
+        if any(reduced.reaches(base_of(call)) and origins.reaches(base_of(call), reduces) for call in calls):
             return True
     calls = [call for call in calls if _written_out(sketch, call)]
     if not calls:
         return False
-    shaped = Flow(sketch, shapes)
     unpacked = _unpacked(sketch)
-    return any(shaped.reaches(_base(call)) or _names_one(_base(call), unpacked) for call in calls)
+    sized = list(sketch.calls_of(_SIZED))
+    told = Sizes(sketch)
+    return any(
+        _names_one(base_of(call), unpacked)
+        or ("" in (found := origins.of(base_of(call))))
+        or any(other in found and _contradicts(sketch, told, other, call) for other in sized)
+        for call in calls
+    )
+
+
+def _contradicts(sketch: Sketch, told: Sizes, made: ast.Call, call: ast.Call) -> bool:
+    """Whether what one call has made may have other sizes, by numbers, or more axes than another one expands it to."""
+    if called_name(call) == "expand_as":
+        return True
+    own, wanted = _given(made), sizes_of(call)
+    for sizes in (own, wanted):
+        if any(isinstance(item, ast.Starred) for item in sizes) or (whole(sizes) and not _one_axis(sizes[0])):
+            return True
+    if called_name(made) in ("tensor", "eye", "flatten") or not own or not wanted:
+        return True
+    if len(own) > len(wanted) or _adds_axes(sketch):
+        return True
+    return all(
+        any(NUMBER in told.kinds(item) and getattr(item, "value", 0) != 1 for item in sizes) for sizes in (own, wanted)
+    )
+
+
+def _given(made: ast.Call) -> list[ast.expr]:
+    """The sizes that a call is given; of `full`, without what fills it."""
+    if called_name(made) != "full" or not made.args:
+        return sizes_of(made)
+    first = made.args[0]
+    return first.elts if isinstance(first, (ast.Tuple, ast.List)) else [first]
+
+
+def _one_axis(node: ast.expr) -> bool:
+    """`x.shape[0]`, `x.size(0)`: one size, surely not several."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant() | ast.UnaryOp()):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=[_]):
+            return True
+    return isinstance(node, (ast.Constant, ast.UnaryOp, ast.BinOp))
+
+
+def _adds_axes(sketch: Sketch) -> bool:
+    """Whether something here gets one more axis."""
+    if "unsqueeze" in sketch.function.calls or "permute" in sketch.function.calls:
+        return True
+    return any(
+        isinstance(part, ast.Constant) and part.value is None
+        for node in sketch.function.found.get(ast.Subscript, ())
+        for part in (node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,))
+    )
 
 
 def _unpacked(sketch: Sketch) -> set[str]:
@@ -149,7 +166,7 @@ def _names_one(node: ast.expr, names: set[str]) -> bool:
 def _reaches_in(sketch: Sketch, call: ast.Call) -> bool:
     """Whether something of this function has made what is expanded: no argument that it leaves as it is, nothing that
     an object holds; or somebody has unpacked its shape."""
-    node = _base(call)
+    node = base_of(call)
     while True:
         match node:
             case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name not in REDUCTIONS:
@@ -173,7 +190,7 @@ def _reaches_in(sketch: Sketch, call: ast.Call) -> bool:
 
 def _written_out(sketch: Sketch, call: ast.Call) -> bool:
     """Whether sizes are numbers or those of something else, or fewer than the axes of something here may be."""
-    given = call.args[1:] if call.args and _base(call) is call.args[0] else call.args
+    given = call.args[1:] if call.args and base_of(call) is call.args[0] else call.args
     if called_name(call) == "expand_as" or (len(given) == 1 and not isinstance(given[0], (ast.Tuple, ast.List))):
         return True
     if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
@@ -202,8 +219,24 @@ def byte_strides(sketch: Sketch) -> bool:
 
 
 def negative_strides(sketch: Sketch) -> bool:
-    """torch takes over an array here."""
-    return sketch.calls(_TAKES_ARRAYS)
+    """torch takes over what may run backwards: by a step, a flip, or as somebody else has left it."""
+    outside = sketch.survey.body.stores
+
+    def backwards(node: ast.AST) -> bool:
+        match node:
+            case ast.Subscript(slice=index):
+                items = index.elts if isinstance(index, ast.Tuple) else [index]
+                return any(isinstance(item, ast.Slice) and isinstance(item.step, ast.UnaryOp) for item in items)
+            case ast.Call():
+                return called_name(node) in _FLIPS or called_name(node) in sketch.callees
+            case ast.Attribute(value=ast.Name(id=name)):
+                return name == "self"
+            case ast.Name(id=name):
+                return name in outside and name not in sketch.bound
+        return False
+
+    calls = (call for call in sketch.calls_of(_TAKES_ARRAYS) if call.args)
+    return any(sketch.from_where.reaches(call.args[0], backwards) for call in calls)
 
 
 def expanded_bytes(sketch: Sketch) -> bool:

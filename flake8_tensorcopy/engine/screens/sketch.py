@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.effects import HANDED_ON, Effect, Effects, Sketches, effects_of
 from flake8_tensorcopy.engine.screens.trace import Trace
 from flake8_tensorcopy.engine.source import WRITE, Function, Survey
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.screens.origins import Origins
 
 # Methods that put what they are given into their receiver.
 _PUTS = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault"})
@@ -265,6 +268,13 @@ class Sketch:
         return frozenset(found)
 
     @cached_property
+    def from_where(self) -> Origins:
+        """Where its values come from, by the bindings that reach each place."""
+        from flake8_tensorcopy.engine.screens.origins import Origins
+
+        return Origins(self)
+
+    @cached_property
     def trace(self) -> Trace:
         """One pass over it."""
         self._busy = True
@@ -330,6 +340,21 @@ class Sketch:
         spec = node.args
         every = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg)
         return {one.arg: one.annotation for one in every if one is not None and one.annotation is not None}
+
+    def may_run_file(self, node: ast.Call) -> bool:
+        """Whether a call may run a method of an object of the file's classes: no function of torch or other libraries,
+        no method of tensors, no argument of which nothing is known."""
+        func = node.func
+        if isinstance(func, ast.Name):
+            name = func.id
+            if name in self.survey.names.imported or (name in self.given and name not in self.annotated):
+                return name in self.bound
+            return True
+        if isinstance(func, ast.Attribute):
+            return self.survey.names.qualify(func) is None and (
+                func.attr in self.callees or ops.method(func.attr) is None
+            )
+        return True
 
     def in_file(self, *names: str) -> bool:
         """Whether any function of the file calls one of these names."""

@@ -8,8 +8,8 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.library import DEVICE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.costs import to_host
-from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import ASYNC, TO_HOST, called_name
+from flake8_tensorcopy.engine.screens.sketch import Sketch, sketch_of
+from flake8_tensorcopy.engine.source import ASYNC, TO_HOST, Survey, called_name
 
 _WIDE = ("float", "double", "long", "int", "half", "bfloat16", "short")
 # Functions that make a tensor which lies on the host.
@@ -22,6 +22,7 @@ _ON_HOST = frozenset(
 )
 _NARROW = frozenset("bool bool_ uint8 int8 int16 short half float16 bfloat16 byte char astype dtype".split())
 _NARROW_TYPES = ("BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "HalfTensor", "BFloat16Tensor")
+_COPY = frozenset({"copy_"})
 _OF_ARRAYS = frozenset("from_numpy from_dlpack as_tensor asarray tensor new_tensor Tensor FloatTensor Variable".split())
 
 
@@ -72,6 +73,8 @@ def widened_move(sketch: Sketch) -> bool:
         return False
     moved = [node.func.value for node in moves(sketch)]  # type: ignore[attr-defined]
     if not moved or not sketch.reached_by(casts, moved):  # type: ignore[arg-type]
+        return False
+    if not any(sketch.from_where.reaches(one, casts.__contains__) for one in moved):
         return False
     narrow = host = kept = False
     for node in sketch.closure([node.func.value for node in casts]):  # type: ignore[attr-defined]
@@ -219,16 +222,45 @@ def _loads(sketch: Sketch, name: str) -> bool:
 
 
 def unwaited_read(sketch: Sketch) -> bool:
-    """A copy to the host that is not waited for, here or in what is called."""
+    """A copy to the host, or into pinned memory, that is not waited for, here or in what is called."""
+    if _starts(sketch):
+        return True
+    starting = sketch.of_file("starts copies", _starting)
+    return bool(starting) and not starting.isdisjoint(sketch.reach)
+
+
+def _starts(sketch: Sketch) -> bool:
     if not flagged(sketch):
-        return _calls_async(sketch)
-    host = sketch.features & TO_HOST
-    return bool(host or sketch.calls_of(("copy_",))) or _calls_async(sketch)
+        return False
+    if sketch.features & TO_HOST:
+        return True
+    return sketch.calls(_COPY) and sketch.of_file("pins", _pins)
+
+
+def _starting(survey: Survey) -> frozenset[str]:
+    """The names of the functions of the file that start such copies."""
+    found: set[str] = set()
+    for one in survey.all:
+        if one.features & ASYNC and _starts(sketch_of(survey, one)):
+            found.add(one.name)
+            if one.name == "__init__" and one.cls is not None:
+                found.add(one.cls.name)
+    return frozenset(found)
+
+
+def _pins(survey: Survey) -> bool:
+    """Whether memory is pinned anywhere in the file."""
+    return any(
+        "pin_memory" in one.calls
+        or any(flag.arg in ("pin_memory", None) for node in one.found.get(ast.Call, ()) for flag in node.keywords)
+        for one in survey.all
+        if one.features & ASYNC
+    )
 
 
 def overwritten_source(sketch: Sketch) -> bool:
-    """A copy that is not waited for."""
-    return flagged(sketch)
+    """A copy that is not waited for, and pinned memory."""
+    return flagged(sketch) and sketch.of_file("pins", _pins)
 
 
 def flagged(sketch: Sketch) -> bool:
@@ -238,8 +270,3 @@ def flagged(sketch: Sketch) -> bool:
         for node in sketch.calls_of(("to", "cuda", "copy_"))
         for flag in (*node.args[-1:], *(one.value for one in node.keywords if one.arg == "non_blocking"))
     )
-
-
-def _calls_async(sketch: Sketch) -> bool:
-    known = sketch.function.calls
-    return any(one.features & ASYNC and one.name in known for one in sketch.survey.all if one is not sketch.function)
