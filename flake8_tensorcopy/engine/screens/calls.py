@@ -110,7 +110,10 @@ def _evaluated(trace: Trace, node: ast.Call, qualified: str | None) -> Given:
     name = ""
     if qualified is None and isinstance(func, ast.Attribute):
         receiver, name = path(trace, func.value)
-        if receiver and name and ops.method(func.attr) is not None:
+        # Any method of an array may read it; of something unknown, one that tensors have.
+        # Any method of an array may read it; of something else, one that tensors have.
+        known = ops.method(func.attr) is not None or any(find(one).flags & ARRAY for one in receiver)
+        if receiver and name and known:
             trace.load(name, receiver)
     elif qualified is None and isinstance(func, ast.Name):
         called = trace.env.get(func.id, ())

@@ -182,7 +182,7 @@ class Trace:
         self.loads.append(
             Load(
                 self.tick, groups, name, self.statement, self.arms, self.loops, self.late, self.binds,
-                self.env.get(name.split(".", 1)[0], ()),
+                self.env.get(root_of(name), ()),
             )
         )  # fmt: skip
 
@@ -211,7 +211,7 @@ class Trace:
             return {}
         tops = {find(one) for one in groups}
         found: dict[str, Groups] = {}
-        root = name.split(".", 1)[0]
+        root = root_of(name)
         for other, held in self.env.items():
             if other != name and other != root and any(_reaches(one, tops) for one in held):
                 found[other] = held
@@ -364,3 +364,8 @@ def _reaches(group: Group, tops: set[Group]) -> bool:
     if top in tops:
         return True
     return bool(top.fields) and not tops.isdisjoint(reached(top))
+
+
+def root_of(name: str) -> str:
+    """The plain name that what something is called begins with: `x` of `x.y` and of `x[0]`."""
+    return name.split(".", 1)[0].split("[", 1)[0]

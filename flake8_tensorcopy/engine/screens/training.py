@@ -136,9 +136,9 @@ def _may_be_optimizer(function: Function, survey: Survey) -> bool:
     """Whether what steps in a function may be an optimizer, and not a scheduler or a simulation."""
     if "zero_grad" in function.calls:
         return True
-    if "optimizers" not in survey.told:
-        survey.told["optimizers"] = _names_optimizers(survey)
-    if survey.told["optimizers"] or _annotated(function):
+    if "names of optimizers" not in survey.told:
+        survey.told["names of optimizers"] = _names_optimizers(survey)
+    if survey.told["names of optimizers"] or _annotated(function):
         return True
     for node in function.found.get(ast.Call, ()):
         func = node.func

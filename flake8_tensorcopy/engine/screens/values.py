@@ -60,6 +60,8 @@ def path(trace: Trace, node: ast.expr) -> tuple[Groups, str]:
         return held, name if "." in name else f"{name}.{node.attr}"
     if isinstance(node, ast.Subscript):
         base, name = path(trace, node.value)
+        if name and isinstance(node.slice, ast.Constant):
+            name = f"{name}[{node.slice.value!r}]"
         return item(trace, base, node.slice), name
     if isinstance(node, (ast.Starred, ast.Await)):
         return path(trace, node.value)

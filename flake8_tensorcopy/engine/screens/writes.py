@@ -30,7 +30,7 @@ from flake8_tensorcopy.engine.screens.groups import (
 )
 from flake8_tensorcopy.engine.screens.signs import may_write
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.screens.trace import Load, Trace, Write
+from flake8_tensorcopy.engine.screens.trace import Load, Trace, Write, root_of
 from flake8_tensorcopy.engine.source import EXPAND, GRAD, HOOK, LEAF, STATE_DICT, WRAP
 
 _READ_ONLY = frozenset({"broadcast_to", "frombuffer", "memmap", "sliding_window_view", "load"})
@@ -73,9 +73,9 @@ def _after(trace: Trace, load: Load, write: Write) -> bool:
     return load.statement == write.statement and not write.alone
 
 
-def _same(name: str, other: str) -> bool:
-    """Whether two reads or writes are by the same name, or one by that of what holds the other."""
-    return name == other or (bool(name) and other.startswith((f"{name}.", f"{name}[")))
+def _same(load: str, write: str) -> bool:
+    """Whether a read is by the name that is written, or of a part of that."""
+    return load == write or load.startswith((f"{write}.", f"{write}["))
 
 
 def _read_later(trace: Trace, write: Write, own: bool = False) -> bool:
@@ -88,16 +88,33 @@ def _read_later(trace: Trace, write: Write, own: bool = False) -> bool:
     lasting = write.late or any(not write.loops <= one.loops for one in write.groups)
     for load in trace.loads:
         same = _same(load.name, write.name)
-        if load.name == "" or (not own and (same or write.name in load.binds)) or not _after(trace, load, write):
+        made_anew = load.statement == write.statement and write.name in load.binds
+        if load.name == "" or (not own and (same or made_anew)) or not _after(trace, load, write):
             continue
         if not lasting and not same:
             if load.tick <= write.first and not load.late and load.statement != write.statement:
                 continue
-            held = write.aliases.get(load.name.split(".", 1)[0].split("[", 1)[0], ())
+            held = write.aliases.get(root_of(load.name), ())
             if not load.late and load.name in trace.every and not any(one in held for one in load.version):
                 continue
-        if not groups.isdisjoint(_reached(trace, load)):
+        if write.name.startswith((f"{load.name}.", f"{load.name}[")):
+            if _held_elsewhere(load, write, groups):
+                return True
+        elif not groups.isdisjoint(_reached(trace, load)):
             return True
+    return False
+
+
+def _held_elsewhere(load: Load, write: Write, groups: set[Group]) -> bool:
+    """Whether what is read holds what is written in another place than the one that is written."""
+    rest = write.name[len(load.name) :]
+    for group in load.groups:
+        top = find(group)
+        if top in groups:
+            return True
+        for key, held in top.fields.items():
+            if not rest.startswith(key) and not groups.isdisjoint(reached(held)):
+                return True
     return False
 
 
