@@ -120,15 +120,19 @@ def _blocks_around(root: ast.AST, statement: ast.stmt) -> list[tuple[list[ast.st
             for place, one in enumerate(block):
                 if one is statement:
                     return [*found, (block, place)]
-                first = getattr(one, "lineno", 0)
-                last = getattr(one, "end_lineno", 0)
-                if isinstance(one, ast.match_case) or first <= statement.lineno <= last:
+                if isinstance(one, ast.match_case) or _holds(one, statement):
                     if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                         found = []
                     elif isinstance(one, ast.stmt):
                         found.append((block, place))
                     pending.append(one)
     return []
+
+
+def _holds(node: ast.stmt | ast.excepthandler, statement: ast.stmt) -> bool:
+    """Whether a statement stands in another node, to go by their places: several may be on one line."""
+    place = (statement.lineno, statement.col_offset)
+    return (node.lineno, node.col_offset) <= place < (node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def leaf_rebound(sketch: Sketch) -> bool:

@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     field,
     find,
     join,
+    key_of,
 )
 from flake8_tensorcopy.engine.screens.kept import INPUT, OUTPUT, keeps, object_keeps
 from flake8_tensorcopy.engine.screens.layers import IN_PLACE, PASSING, marks_of
@@ -247,7 +248,7 @@ def _result_of_method(trace: Trace, node: ast.Call, name: str, receiver: Groups,
             trace.flag(receiver, CONVERTED | VIEWED)
         if name in ("get", "pop", "setdefault"):
             if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
-                result = [field(one, f"[{node.args[0].value!r}]") for one in receiver]
+                result = [field(one, key_of(node.args[0])) for one in receiver]
             result += [group for groups in arguments[1:] for group in groups]
     if name in _EXPANDS:
         result = list(receiver) or [Group()]

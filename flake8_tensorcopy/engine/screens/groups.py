@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 NOTHING: frozenset[str] = frozenset()
@@ -124,6 +125,12 @@ def field(group: Group, key: str, flags: int = 0, made: frozenset[str] = NOTHING
     if held is None:
         held = group.fields[key] = Group(group.flags & OUTSIDE | flags, made)
     return find(held)
+
+
+def key_of(index: ast.Constant) -> str:
+    """What an item is called; Python writes no number of more than some thousands of digits."""
+    key = index.value
+    return f"[{hex(key)}]" if isinstance(key, int) and key.bit_length() > 64 else f"[{key!r}]"
 
 
 def reached(group: Group) -> list[Group]:

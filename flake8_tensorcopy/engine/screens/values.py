@@ -21,6 +21,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     field,
     find,
     join,
+    key_of,
 )
 from flake8_tensorcopy.engine.screens.looks import collects
 from flake8_tensorcopy.engine.screens.trace import Trace
@@ -61,7 +62,7 @@ def path(trace: Trace, node: ast.expr) -> tuple[Groups, str]:
     if isinstance(node, ast.Subscript):
         base, name = path(trace, node.value)
         if name and isinstance(node.slice, ast.Constant):
-            name = f"{name}[{node.slice.value!r}]"
+            name = f"{name}{key_of(node.slice)}"
         return item(trace, base, node.slice), name
     if isinstance(node, (ast.Starred, ast.Await)):
         return path(trace, node.value)
@@ -76,11 +77,11 @@ def item(trace: Trace, base: Groups, index: ast.expr) -> Groups:
     if isinstance(index, ast.Constant):
         if isinstance(index.value, str):
             trace.flag(base, KEYED)
-            return tuple(field(one, f"[{index.value!r}]", KEYED) for one in base)
+            return tuple(field(one, key_of(index), KEYED) for one in base)
         trace.flag(base, VIEWED | ITEM)
         found = []
         for one in base:
-            held = find(one).fields.get(f"[{index.value!r}]")
+            held = find(one).fields.get(key_of(index))
             found.append(element(one) if held is None else find(held))
         return tuple(found)
     value(trace, index)
@@ -188,7 +189,7 @@ def _dict(trace: Trace, node: ast.Dict) -> Groups:
         if key is not None and not isinstance(key, ast.Constant):
             value(trace, key)
         if groups:
-            into = field(made, f"[{key.value!r}]") if isinstance(key, ast.Constant) else collapse(made)
+            into = field(made, key_of(key)) if isinstance(key, ast.Constant) else collapse(made)
             join((into, *groups))
             for group in groups:
                 find(made).made |= find(group).made
