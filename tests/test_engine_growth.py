@@ -12,14 +12,21 @@ from typing import Any
 import pytest
 
 from benchmarks import shapes
-from flake8_tensorcopy.engine import analyse, blocks, flow, state
+from flake8_tensorcopy.engine import analyse, analysis, blocks, flow, state
 from flake8_tensorcopy.engine.facts import Fact
+from flake8_tensorcopy.engine.screens import SCREENS
 from flake8_tensorcopy.engine.state import State
 
 ALL = frozenset(kind.__name__ for kind in Fact.__subclasses__() if kind.__module__.startswith("flake8_tensorcopy."))
 
 # Ten times the size: at most so many times the work.
 MOST = 11
+
+
+@pytest.fixture
+def without_screens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every function: a screen may hold back a small one, or one that writes to nothing."""
+    monkeypatch.setattr(analysis, "SCREENS", {})
 
 
 def calls_made(tree: ast.Module) -> int:
@@ -48,6 +55,7 @@ SIZES: dict[Callable[[int], str], int] = {
 }
 
 
+@pytest.mark.usefixtures("without_screens")
 @pytest.mark.parametrize("shape", SIZES, ids=lambda shape: shape.__name__)
 def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
     size = SIZES[shape]
@@ -56,6 +64,17 @@ def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
     assert calls_made(many) <= MOST * calls_made(few)
 
 
+@pytest.mark.parametrize("shape", SIZES, ids=lambda shape: shape.__name__)
+def test_the_work_of_the_screens_grows_with_the_code(
+    shape: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis, "_passes", lambda sketch, kinds: [one(sketch) for one in SCREENS.values()] and False)
+    few, many = (ast.parse(shape(number)) for number in (SIZES[shape], 10 * SIZES[shape]))
+    analyse(few, ALL)
+    assert calls_made(many) <= MOST * calls_made(few)
+
+
+@pytest.mark.usefixtures("without_screens")
 @pytest.mark.parametrize("shape", [shapes.alternatives, shapes.cases, shapes.exits], ids=lambda shape: shape.__name__)
 def test_a_path_does_not_remember_every_test_that_it_passed(
     shape: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
@@ -73,6 +92,7 @@ def test_a_path_does_not_remember_every_test_that_it_passed(
     assert 0 < most <= blocks.PLAIN + 2 * blocks.BLOCK
 
 
+@pytest.mark.usefixtures("without_screens")
 def test_a_handler_begins_with_a_few_of_very_many_states(monkeypatch: pytest.MonkeyPatch) -> None:
     joined = []
     for size in (600, 6000):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.screens.constructors import Looks
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import (
     BACKWARD,
@@ -138,8 +137,13 @@ def recurrent_state(sketch: Sketch) -> bool:
 
 def _walkers(sketch: Sketch) -> list[str]:
     """The names of what backpropagates: `backward`, and functions of the file that do."""
-    found = [one.name for one in sketch.survey.all if one.features & BACKWARD and one.name in sketch.function.calls]
-    return [*_BACKWARD, *dict.fromkeys(found)]
+    found = sketch.of_file("backpropagate", _backpropagate)
+    return [*_BACKWARD, *(name for name in found if name in sketch.function.calls)]
+
+
+def _backpropagate(survey: Survey) -> list[str]:
+    """The names of the functions of the file that backpropagate."""
+    return list(dict.fromkeys(one.name for one in survey.all if one.features & BACKWARD))
 
 
 def _carries(sketch: Sketch, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
@@ -156,13 +160,13 @@ def _carries(sketch: Sketch, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
 
 
 def graph_cut(sketch: Sketch) -> bool:
-    """A tensor is made of others by a constructor, or a value is declared a leaf."""
+    """A constructor is given what may be on the graph, or a value is declared a leaf."""
     if "requires_grad_" in sketch.function.calls or "Variable" in sketch.function.calls:
         return True
     if any(one.attr == "requires_grad" and isinstance(one.ctx, ast.Store) for one in sketch.attributes):
         return True
     for node in sketch.calls_of(("tensor", "as_tensor", "asarray", "Tensor", "FloatTensor")):
-        if node.args and sketch.torch_name(node.func) and Looks(sketch).at(node).tensor(node.args[0]):
+        if node.args and sketch.torch_name(node.func) and _on_graph(sketch, node.args[0]):
             return True
     return False
 

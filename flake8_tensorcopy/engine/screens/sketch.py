@@ -358,12 +358,17 @@ class Sketch:
 
     def in_file(self, *names: str) -> bool:
         """Whether any function of the file calls one of these names."""
-        return any(not one.calls.isdisjoint(names) for one in self.survey.all)
+        return not self.of_file("names called", _names_called).isdisjoint(names)
 
     def torch_name(self, node: ast.expr) -> str:
         """The name of a function or dtype of torch, without `torch.`; nothing for all else."""
         name = self.survey.names.qualify(node)
         return name[6:] if name is not None and name.startswith("torch.") else ""
+
+
+def _names_called(survey: Survey) -> frozenset[str]:
+    """The names that any function of the file calls something by."""
+    return frozenset().union(*(one.calls for one in survey.all))
 
 
 def sketch_of(survey: Survey, function: Function) -> Sketch:

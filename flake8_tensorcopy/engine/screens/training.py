@@ -46,9 +46,15 @@ def _asks(sketch: Sketch) -> bool:
     asking = sketch.of_file("asking", _asking)
     if not asking.isdisjoint(function.calls) or (function.cls is None and not asking.isdisjoint(_CALLED)):
         return True
-    return function.cls is not None and any(
+    return function.cls is not None and sketch.of_file("asked by methods", _asked_by_methods)
+
+
+def _asked_by_methods(survey: Survey) -> bool:
+    """Whether a method of any class of the file asks a module for what it holds."""
+    asking: frozenset[str] = survey.told["asking"]
+    return any(
         not _STATES.isdisjoint(one.calls) or not asking.isdisjoint(one.calls)
-        for cls in sketch.survey.classes.values()
+        for cls in survey.classes.values()
         for one in cls.methods.values()
     )
 

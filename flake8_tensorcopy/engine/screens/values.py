@@ -22,6 +22,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     find,
     join,
     key_of,
+    reached,
 )
 from flake8_tensorcopy.engine.screens.looks import collects
 from flake8_tensorcopy.engine.screens.trace import Trace
@@ -227,7 +228,7 @@ def _lambda(trace: Trace, node: ast.Lambda) -> Groups:
 
 def _yield(trace: Trace, node: ast.Yield | ast.YieldFrom) -> Groups:
     groups = value(trace, node.value)
-    trace.flag(groups, YIELDED)
+    trace.flag([one for group in groups for one in reached(group)], YIELDED)
     trace.note_gradient(groups)
     if node.value is not None:
         trace.returned.append((node.value, groups))

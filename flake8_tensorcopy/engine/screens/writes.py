@@ -33,6 +33,8 @@ from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.screens.trace import Load, Trace, Write, root_of
 from flake8_tensorcopy.engine.source import EXPAND, GRAD, HOOK, LEAF, STATE_DICT, WRAP
 
+MAX_PAIRS = 1 << 14  # of reads and writes of one function: to run it costs less than to go through more
+
 _READ_ONLY = frozenset({"broadcast_to", "frombuffer", "memmap", "sliding_window_view", "load"})
 
 
@@ -84,6 +86,8 @@ def _read_later(trace: Trace, write: Write, own: bool = False) -> bool:
     By another name means one that reached it when it was written; in a loop that does not make it anew in each pass,
     one that ever does.
     """
+    if len(trace.loads) * len(trace.writes) > MAX_PAIRS:
+        return True
     groups = {find(one) for one in write.groups}
     lasting = write.late or any(not write.loops <= one.loops for one in write.groups)
     for load in trace.loads:
@@ -349,7 +353,7 @@ def part_write(sketch: Sketch) -> bool:
 
 def read_only_write(sketch: Sketch) -> bool:
     """Something of this file makes an array that cannot be written."""
-    return bool(_writes(sketch)) and any(not one.calls.isdisjoint(_READ_ONLY) for one in sketch.survey.all)
+    return bool(_writes(sketch)) and sketch.in_file(*_READ_ONLY)
 
 
 def gradient(sketch: Sketch) -> bool:
