@@ -149,6 +149,7 @@ NOT_CURED = {
 
 # Findings of the rules above that a copy at their binding leaves, by the line of their statement; and why.
 LEFT: dict[str, dict[str, str]] = {
+    "TSC106/blocks": {"Shortcut": "`self.body(x) + x`: an argument, bound by no statement, is written and read in one"},
     "TSC118/refused": {"bad_mask_of_itself": "`alive[alive] = ..`: the index is what has to be copied"},
 }
 

@@ -84,7 +84,7 @@ class Looks:
         ends = [
             loop.end_lineno or 0 for loop in self.sketch.loops if loop.lineno <= node.lineno <= (loop.end_lineno or 0)
         ]
-        self.until = max(ends, default=node.lineno)
+        self.until = max(ends, default=node.end_lineno or node.lineno)
         if not ends:
             bindings = (one for one in found.get(ast.Assign, ()) if one.lineno <= node.lineno <= one.end_lineno)
             self.past = next((one.value for one in bindings if node in walk(one.value)), None)

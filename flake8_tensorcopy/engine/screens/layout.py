@@ -74,6 +74,8 @@ def _turning(survey: Survey) -> frozenset[str]:
 
 def clashing_expand(sketch: Sketch) -> bool:
     """What is expanded was reduced, made with sizes that are written out, or has more axes than are asked for."""
+    if sketch.torch_renamed():
+        return True  # `base_of` goes by the name
     calls = [call for call in sketch.calls_of(_EXPANDS) if _reaches_in(sketch, call)]
     if not calls:
         return False

@@ -32,6 +32,8 @@ class _Axis(NamedTuple):
 def scrambled_axes(sketch: Sketch) -> bool:
     """Sizes that may be those of the tensor in another order: each is a size of the tensor by what gave it its shape,
     or by what asked for the shape of it, and something exchanges them."""
+    if sketch.torch_renamed():
+        return True  # `base_of` goes by the name
     calls = [(call, sizes) for call in sketch.calls_of(VIEWS) if (sizes := _may_permute(call)) is not None]
     told = Sizes(sketch)
     calls = [(call, sizes) for call, sizes in calls if told.known(sizes)]

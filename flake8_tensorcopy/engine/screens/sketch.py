@@ -360,6 +360,10 @@ class Sketch:
         """Whether any function of the file calls one of these names."""
         return not self.of_file("names called", _names_called).isdisjoint(names)
 
+    def torch_renamed(self) -> bool:
+        """Whether the file gives torch itself another name."""
+        return any(whole == "torch" and name != whole for name, whole in self.survey.names.imported.items())
+
     def torch_name(self, node: ast.expr) -> str:
         """The name of a function or dtype of torch, without `torch.`; nothing for all else."""
         name = self.survey.names.qualify(node)
