@@ -67,7 +67,7 @@ def _array_attribute(sketch: Sketch, write: Write) -> bool:
 def _after(trace: Trace, load: Load, write: Write) -> bool:
     """Whether a read may come after a write."""
     if write.first < load.tick <= write.last:
-        return False
+        return not load.loops.isdisjoint(write.loops)  # in the next pass
     if load.late or write.late or not load.loops.isdisjoint(write.loops):
         return True
     if load.tick > write.last:
@@ -98,8 +98,10 @@ def _read_later(trace: Trace, write: Write, own: bool = False) -> bool:
         if not lasting and not same:
             if load.tick <= write.first and not load.late and load.statement != write.statement:
                 continue
-            held = write.aliases.get(root_of(load.name), ())
-            if not load.late and load.name in trace.every and not any(one in held for one in load.version):
+            root = root_of(load.name)
+            held = write.aliases.get(root, ())
+            known = load.late or load.name not in trace.every or root == root_of(write.name)
+            if not known and not any(one in held for one in load.version):
                 continue
         if write.name.startswith((f"{load.name}.", f"{load.name}[")):
             if _held_elsewhere(load, write, groups):
