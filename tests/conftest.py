@@ -8,14 +8,17 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flake8_tensorcopy import cli
 from flake8_tensorcopy.config import DEBUG
+from flake8_tensorcopy.engine import flow
 
 ROOT = Path(__file__).parent.parent
 REPORT = re.compile(r"^(?:\./)?(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<code>\S+) (?P<text>.*)$")
@@ -143,3 +146,17 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.C
         return Ran(out, err.decode(), status)
 
     return run
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The functions that the engine has run, by name."""
+    names: Counter[str] = Counter()
+    run_function = flow.run_function
+
+    def counted(module: Any, function: Any) -> Any:
+        names[function.name] += 1
+        return run_function(module, function)
+
+    monkeypatch.setattr(flow, "run_function", counted)
+    return names

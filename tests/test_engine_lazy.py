@@ -39,20 +39,6 @@ def {name}(x: torch.Tensor) -> torch.Tensor:
 """
 
 
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """The functions that the engine has run, by name."""
-    names: Counter[str] = Counter()
-    run_function = flow.run_function
-
-    def counted(module: Any, function: Any) -> Any:
-        names[function.name] += 1
-        return run_function(module, function)
-
-    monkeypatch.setattr(flow, "run_function", counted)
-    return names
-
-
 def functions(*texts: str) -> str:
     return "\n\n".join(["import torch\n", *texts])
 

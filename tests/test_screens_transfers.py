@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flake8_tensorcopy.engine import analyse, analysis, flow
+from flake8_tensorcopy.engine import analyse, analysis
 from flake8_tensorcopy.engine.features import RENAMED
 from flake8_tensorcopy.engine.screens import (
     SCREENS,
@@ -59,20 +59,6 @@ def test_no_fact_is_held_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             assert not [kind for kind in kinds if (region.node, kind) in held]
     monkeypatch.setattr(analysis, "SCREENS", OURS)
     assert facts(tree, frozenset(OURS)) == every
-
-
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """The functions that the engine has run, by name."""
-    names: Counter[str] = Counter()
-    run_function = flow.run_function
-
-    def counted(module: Any, function: Any) -> Any:
-        names[function.name] += 1
-        return run_function(module, function)
-
-    monkeypatch.setattr(flow, "run_function", counted)
-    return names
 
 
 HEAD = "import copy\nimport numpy as np\nimport torch\nfrom torch import nn\n\n\n"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from functools import cache
-from typing import Any
 
 import pytest
 
-from flake8_tensorcopy.engine import analyse, analysis, flow
+from flake8_tensorcopy.engine import analyse, analysis
 from flake8_tensorcopy.engine.facts import DeadRebinding, DroppedResult, Fact
 from flake8_tensorcopy.engine.screens import SCREENS
 from tests.conftest import ROOT
@@ -299,20 +298,6 @@ CLASSES = {
         True,
     ),
 }
-
-
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """The functions that the engine has run, by name."""
-    names: Counter[str] = Counter()
-    run_function = flow.run_function
-
-    def counted(module: Any, function: Any) -> Any:
-        names[function.name] += 1
-        return run_function(module, function)
-
-    monkeypatch.setattr(flow, "run_function", counted)
-    return names
 
 
 @pytest.mark.parametrize(("kind", "text"), HELD_BACK.values(), ids=HELD_BACK)

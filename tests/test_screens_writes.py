@@ -156,6 +156,23 @@ PASSES = {
         "StaleRead",
         "class A:\n    def f(self):\n        old = self.x\n        self.x.add_(1)\n        return old",
     ),
+    "another item": (
+        "StaleRead",
+        'def f(x):\n    d = {"a": x, "b": x}\n    d["a"].add_(1)\n    return d["b"] * 2',
+    ),
+    "what holds another item": ("StaleRead", "def f(x):\n    pair = (x, x)\n    pair[0].add_(1)\n    return pair"),
+    "a method of an array": (
+        "StaleRead",
+        "def f(xs):\n    a = xs[1].numpy()\n    xs[1].data.add_(1)\n    return a.copy().sum()",
+    ),
+    "a view made anew in each pass": (
+        "StaleRead",
+        "def f(x, n):\n    for _ in n:\n        y = x.select(0, 2)\n        y[...] = 1",
+    ),
+    "an operand in the next pass": (
+        "StaleRead",
+        "def f(x, n):\n    kept = [x]\n    for _ in n:\n        torch.add(kept[0].clone(), 3, out=x)",
+    ),
     "stored and rewritten": (
         "HandedOut",
         "def f(x, n):\n    seen = []\n    for _ in n:\n        x += 1\n        seen.append(x)\n    return seen",
@@ -166,6 +183,7 @@ PASSES = {
         "    return seen",
     ),
     "yielded": ("HandedOut", "def f(x, n):\n    for _ in n:\n        x += 1\n        yield x"),
+    "yielded with a number": ("HandedOut", "def f(x, n):\n    for i in n:\n        x += 1\n        yield i, x"),
     "a factor": ("SavedWrite", "def f(x, w):\n    y = x * w\n    x += 1\n    return y + x"),
     "a result that is kept": ("SavedWrite", "def f(x):\n    y = x.exp()\n    y += 1\n    return y"),
     "a parameter": (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.names import Names
 
+T = TypeVar("T")
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -77,4 +79,11 @@ class Survey:
     deleted: set[str] = field(default_factory=set)  # attributes that some `del x.name` removes
     collates: set[str] = field(default_factory=set)  # functions that a DataLoader is given to make batches
     train_calls: frozenset[str] = frozenset()  # the user's own names of functions that train what they are given
-    told: dict[str, Any] = field(default_factory=dict)  # what screens have made out about the whole file
+    told: dict[object, Any] = field(default_factory=dict)  # what screens have made out about the whole file
+
+    def once(self, make: Callable[[Survey], T]) -> T:
+        """What a function makes out about the file, kept for the next time."""
+        if make not in self.told:
+            self.told[make] = make(self)
+        found: T = self.told[make]
+        return found

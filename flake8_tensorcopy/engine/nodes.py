@@ -57,6 +57,11 @@ def end_of(node: ast.AST | None) -> tuple[int, int]:
     return getattr(node, "end_lineno", None) or 0, getattr(node, "end_col_offset", None) or 0
 
 
+def stands_in(node: ast.AST, outer: ast.AST) -> bool:
+    """Whether a node is another one or a part of it, to go by their places: several may be on one line."""
+    return start_of(outer) <= start_of(node) and end_of(node) <= end_of(outer)
+
+
 def every_time(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements of a body that every pass meets, also those under `with`, `try` and `if True`, in source order."""
     found: list[ast.stmt] = []

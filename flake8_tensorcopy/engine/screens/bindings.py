@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from flake8_tensorcopy.engine import ops
-from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.screens.sketch import Sketch
+from flake8_tensorcopy.engine.nodes import stands_in, walk
+from flake8_tensorcopy.engine.screens.sketch import Sketch, methods
 from flake8_tensorcopy.engine.source import GRAD, LEAF, Survey
 
 _TRAINED = frozenset({"weight", "bias"})
@@ -46,15 +46,10 @@ def _computed_from(sketch: Sketch, value: ast.expr, names: set[str]) -> bool:
             return False  # the same storage
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         name, base = value.func.attr, value.func.value
-        if isinstance(base, ast.Name) and base.id in names and name not in sketch.of_file("methods", _methods):
+        if isinstance(base, ast.Name) and base.id in names and name not in sketch.of_file(methods):
             if ops.method(name) is None:
                 return False  # `key.replace("a", "b")`
     return any(isinstance(part, ast.Name) and part.id in names for part in walk(value))
-
-
-def _methods(survey: Survey) -> frozenset[str]:
-    """The names of the methods that the classes of the file have."""
-    return frozenset(one.name for one in survey.all if one.cls is not None)
 
 
 def _read_behind(root: ast.AST, statement: ast.stmt, name: str) -> bool:
@@ -120,19 +115,13 @@ def _blocks_around(root: ast.AST, statement: ast.stmt) -> list[tuple[list[ast.st
             for place, one in enumerate(block):
                 if one is statement:
                     return [*found, (block, place)]
-                if isinstance(one, ast.match_case) or _holds(one, statement):
+                if isinstance(one, ast.match_case) or stands_in(statement, one):
                     if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                         found = []
                     elif isinstance(one, ast.stmt):
                         found.append((block, place))
                     pending.append(one)
     return []
-
-
-def _holds(node: ast.stmt | ast.excepthandler, statement: ast.stmt) -> bool:
-    """Whether a statement stands in another node, to go by their places: several may be on one line."""
-    place = (statement.lineno, statement.col_offset)
-    return (node.lineno, node.col_offset) <= place < (node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def leaf_rebound(sketch: Sketch) -> bool:
@@ -150,9 +139,7 @@ def leaf_rebound(sketch: Sketch) -> bool:
                 if not leaves.isdisjoint(_marks(target)):
                     return True
             if isinstance(target, ast.Attribute) and _computes(node.value):
-                if target.attr in _TRAINED or (
-                    sketch.of_file("leaves", _makes_leaves) and _held_before(sketch, target.attr)
-                ):
+                if target.attr in _TRAINED or (sketch.of_file(_makes_leaves) and _held_before(sketch, target.attr)):
                     return True
     return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.library import BROADCASTING
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.shapes import sizes_of
@@ -90,8 +90,8 @@ def grown_in_loop(sketch: Sketch) -> bool:
     """A tensor is joined to itself in a loop."""
     if not sketch.loops:
         return False
-    lines = [node.lineno for node in sketch.function.found.get(ast.Assign, ()) if _grows(node)]
-    return any(loop.lineno <= line <= (loop.end_lineno or 0) for line in lines for loop in sketch.loops)
+    grown = [node for node in sketch.function.found.get(ast.Assign, ()) if _grows(node)]
+    return any(stands_in(node, loop) for node in grown for loop in sketch.loops)
 
 
 def _grows(node: ast.Assign) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import end_of, stands_in, start_of, walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import Function, called_name
 
@@ -75,18 +75,16 @@ class Looks:
         self.sketch = sketch
         self.asks = asks  # whether the calls of the function may say what an argument is
         self.known = _Known(set()) if known is None else known
-        self.until: int | None = None  # the last line of which the bindings count
+        self.until: tuple[int, int] | None = None  # the place up to which bindings count
         self.past: ast.expr | None = None  # a binding that comes too late
 
     def at(self, node: ast.Call) -> Looks:
         """What is bound after the call does not count, unless a loop goes on to it."""
         found = self.sketch.function.found
-        ends = [
-            loop.end_lineno or 0 for loop in self.sketch.loops if loop.lineno <= node.lineno <= (loop.end_lineno or 0)
-        ]
-        self.until = max(ends, default=node.end_lineno or node.lineno)
+        ends = [end_of(loop) for loop in self.sketch.loops if stands_in(node, loop)]
+        self.until = max(ends, default=end_of(node))
         if not ends:
-            bindings = (one for one in found.get(ast.Assign, ()) if one.lineno <= node.lineno <= one.end_lineno)
+            bindings = (one for one in found.get(ast.Assign, ()) if stands_in(node, one))
             self.past = next((one.value for one in bindings if node in walk(one.value)), None)
         return self
 
@@ -124,7 +122,7 @@ class Looks:
         if len(self.known.names) > MAX_NAMES:
             return True
         for value in sketch.flows.get(name, ()):
-            if (self.until is None or value.lineno <= self.until) and value is not self.past and self.tensor(value):
+            if (self.until is None or start_of(value) < self.until) and value is not self.past and self.tensor(value):
                 return True
         for node in (function.node, *(() if function.inner == [] else function.found.get(ast.FunctionDef, ()))):
             one = _argument(node, name)
@@ -249,7 +247,7 @@ class Looks:
 class _Known(NamedTuple):
     """What has been looked at: names in a function up to a line, attributes with a dot, results as an empty name."""
 
-    names: set[tuple[Function, str, int | None]]
+    names: set[tuple[Function, str, tuple[int, int] | None]]
 
 
 def _argument(node: ast.AST, name: str) -> ast.arg | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.library import FACTORIES
+from flake8_tensorcopy.engine.nodes import stands_in, start_of
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.screens.transfers import flagged, moves
 from flake8_tensorcopy.engine.source import called_name, receiver_of
@@ -48,9 +49,9 @@ def invariant_transfer(sketch: Sketch) -> bool:
         root = receiver_of(node)
         name = root.id if isinstance(root, ast.Name) else ""
         for one in looped:
-            if _around(one, node) and not any(_binds(part.target, name) for part in one.generators):
+            if stands_in(node, one) and not any(_binds(part.target, name) for part in one.generators):
                 return True
-        loop = max((one for one in sketch.loops if _around(one, node)), key=lambda one: one.lineno, default=None)
+        loop = max((one for one in sketch.loops if stands_in(node, one)), key=start_of, default=None)
         if loop is not None and not (name and name in _bound_in(sketch, loop)):
             return True
     return False
@@ -65,12 +66,6 @@ def _of_name(sketch: Sketch, node: ast.Call) -> bool:
             cls = sketch.function.cls
             return cls is not None and cls.assigns.get(name) == {"__init__"}
     return False
-
-
-def _around(outer: ast.expr | ast.stmt, node: ast.expr) -> bool:
-    return (outer.lineno, outer.col_offset) <= (node.lineno, node.col_offset) and (
-        (outer.end_lineno or 0, outer.end_col_offset or 0) >= (node.end_lineno or 0, node.end_col_offset or 0)
-    )
 
 
 def _binds(target: ast.expr, name: str) -> bool:
@@ -88,9 +83,9 @@ def _binds(target: ast.expr, name: str) -> bool:
 def _bound_in(sketch: Sketch, loop: ast.For | ast.AsyncFor | ast.While) -> set[str]:
     """The names that assignments in a loop bind, or the loop itself."""
     found = sketch.function.found
-    targets = [target for node in found.get(ast.Assign, ()) if _around(loop, node) for target in node.targets]
+    targets = [target for node in found.get(ast.Assign, ()) if stands_in(node, loop) for target in node.targets]
     for kind in (ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor):
-        targets += [node.target for node in found.get(kind, ()) if _around(loop, node)]
+        targets += [node.target for node in found.get(kind, ()) if stands_in(node, loop)]
     names: set[str] = set()
     while targets:
         target = targets.pop()

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.screens.sketch import Sketch, sketch_of
+from flake8_tensorcopy.engine.screens.sketch import Sketch, methods, sketch_of
 from flake8_tensorcopy.engine.source import Survey, called_name
 
 _RESULTS = frozenset({"fresh", "view", "maybe"})
@@ -152,7 +152,7 @@ class Evidence:
         if mark in self._seen:
             return False
         self._seen.add(mark)
-        stored = self.sketch.of_file("attributes stored", attributes_stored).get(name, ())
+        stored = self.sketch.of_file(attributes_stored).get(name, ())
         return any(Evidence(sketch, self._seen, self.uses).of(value, part) for sketch, value, part in stored)
 
     def _of_call(self, node: ast.Call, part: bool) -> bool:
@@ -244,7 +244,7 @@ class Evidence:
         if func.attr in library.CONTAINER_METHODS or func.attr in _OF_MODULES or ops.method(func.attr) is not None:
             return False
         # What an attribute of that name holds may be a layer; a method of the file is none.
-        return func.attr not in self.sketch.of_file("methods", _methods) or any(
+        return func.attr not in self.sketch.of_file(methods) or any(
             func.attr in cls.assigns for cls in self.survey.classes.values()
         )
 
@@ -312,11 +312,6 @@ def _roots(node: ast.expr) -> list[ast.expr]:
             case ast.BoolOp(values=values):
                 pending += values
     return found
-
-
-def _methods(survey: Survey) -> frozenset[str]:
-    """The names of the methods that the classes of the file have."""
-    return frozenset(one.name for one in survey.all if one.cls is not None)
 
 
 def attributes_stored(survey: Survey) -> dict[str, list[tuple[Sketch, ast.expr, bool]]]:

@@ -30,10 +30,10 @@ _PUTS = frozenset({"append", "appendleft", "extend", "insert", "add", "update", 
 def exhausted(sketch: Sketch) -> bool:
     """A name or attribute stands for what can be gone through once, and two places, or one in a loop that does not
     make it, go through it; or a function of the file, which may do so itself, is given it."""
-    givers = sketch.of_file("givers", _givers)
-    held = sketch.of_file("iterators", _on_objects) | _held(sketch)
+    givers = sketch.of_file(_givers)
+    held = sketch.of_file(_on_objects) | _held(sketch)
     if sketch.function is not sketch.survey.body:
-        held |= sketch.of_file("iterators of the module", _of_module) - sketch.bound.keys()
+        held |= sketch.of_file(_of_module) - sketch.bound.keys()
     known = _known(sketch)
     for node in sketch.function.found.get(ast.Call, ()):
         if called_name(node) in known:
@@ -45,7 +45,11 @@ def exhausted(sketch: Sketch) -> bool:
 
 def _known(sketch: Sketch) -> set[str]:
     """The names of the functions and classes of the file."""
-    return sketch.of_file("callable", lambda survey: {one.name for one in survey.all} | survey.classes.keys())
+    return sketch.of_file(_callable)
+
+
+def _callable(survey: Survey) -> set[str]:
+    return {one.name for one in survey.all} | survey.classes.keys()
 
 
 def _given(node: ast.Call) -> list[ast.expr]:
@@ -88,7 +92,7 @@ def _of_module(survey: Survey) -> frozenset[str]:
 
 def _held(sketch: Sketch) -> frozenset[str]:
     """The names, and the attributes with a dot, that may stand for such a thing, or for what holds it."""
-    givers = sketch.survey.told.get("givers", frozenset())
+    givers = sketch.survey.told.get(_givers, frozenset())  # none while they are being made out
     waiting = list(_bindings(sketch))
     held: set[str] = set()
     grown = True

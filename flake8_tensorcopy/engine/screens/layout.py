@@ -31,7 +31,7 @@ def turned_view(sketch: Sketch) -> bool:
     views = sketch.named.get("view", ())
     if not views:
         return False
-    turning = sketch.of_file("turning", _turning)
+    turning = sketch.of_file(_turning)
     anything = not turning.isdisjoint(_RUN_BY_ANY_NAME)
 
     def turns(node: ast.AST) -> bool:
@@ -39,7 +39,7 @@ def turned_view(sketch: Sketch) -> bool:
             return _turns(node) or called_name(node) in turning or (anything and sketch.may_run_file(node))
         return _turns(node)
 
-    return any(sketch.from_where.reaches(base_of(call), turns, _IN_ORDER | _LAID) for call in views)
+    return any(sketch.from_where.reaches(base_of(sketch, call), turns, _IN_ORDER | _LAID) for call in views)
 
 
 def _turns(node: ast.AST) -> bool:
@@ -74,8 +74,6 @@ def _turning(survey: Survey) -> frozenset[str]:
 
 def clashing_expand(sketch: Sketch) -> bool:
     """What is expanded was reduced, made with sizes that are written out, or has more axes than are asked for."""
-    if sketch.torch_renamed():
-        return True  # `base_of` goes by the name
     calls = [call for call in sketch.calls_of(_EXPANDS) if _reaches_in(sketch, call)]
     if not calls:
         return False
@@ -89,7 +87,8 @@ def clashing_expand(sketch: Sketch) -> bool:
     origins = sketch.from_where
     if not REDUCTIONS.isdisjoint(sketch.function.calls):
         reduced = Flow(sketch, reduces)
-        if any(reduced.reaches(base_of(call)) and origins.reaches(base_of(call), reduces) for call in calls):
+        bases = [base_of(sketch, call) for call in calls]
+        if any(reduced.reaches(base) and origins.reaches(base, reduces) for base in bases):
             return True
     calls = [call for call in calls if _written_out(sketch, call)]
     if not calls:
@@ -98,8 +97,8 @@ def clashing_expand(sketch: Sketch) -> bool:
     sized = list(sketch.calls_of(_SIZED))
     told = Sizes(sketch)
     return any(
-        _names_one(base_of(call), unpacked)
-        or ("" in (found := origins.of(base_of(call))))
+        _names_one(base_of(sketch, call), unpacked)
+        or ("" in (found := origins.of(base_of(sketch, call))))
         or any(other in found and _contradicts(sketch, told, other, call) for other in sized)
         for call in calls
     )
@@ -109,7 +108,7 @@ def _contradicts(sketch: Sketch, told: Sizes, made: ast.Call, call: ast.Call) ->
     """Whether what one call has made may have other sizes, by numbers, or more axes than another one expands it to."""
     if called_name(call) == "expand_as":
         return True
-    own, wanted = _given(made), sizes_of(call)
+    own, wanted = _given(sketch, made), sizes_of(sketch, call)
     for sizes in (own, wanted):
         if any(isinstance(item, ast.Starred) for item in sizes) or (whole(sizes) and not _one_axis(sizes[0])):
             return True
@@ -122,10 +121,10 @@ def _contradicts(sketch: Sketch, told: Sizes, made: ast.Call, call: ast.Call) ->
     )
 
 
-def _given(made: ast.Call) -> list[ast.expr]:
+def _given(sketch: Sketch, made: ast.Call) -> list[ast.expr]:
     """The sizes that a call is given; of `full`, without what fills it."""
     if called_name(made) != "full" or not made.args:
-        return sizes_of(made)
+        return sizes_of(sketch, made)
     first = made.args[0]
     return first.elts if isinstance(first, (ast.Tuple, ast.List)) else [first]
 
@@ -168,11 +167,11 @@ def _names_one(node: ast.expr, names: set[str]) -> bool:
 def _reaches_in(sketch: Sketch, call: ast.Call) -> bool:
     """Whether something of this function has made what is expanded: no argument that it leaves as it is, nothing that
     an object holds; or somebody has unpacked its shape."""
-    node = base_of(call)
+    node = base_of(sketch, call)
     while True:
         match node:
             case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name not in REDUCTIONS:
-                if getattr(inner, "id", "") == "torch":
+                if sketch.torch_name(node.func):
                     return True
                 node = inner
             case ast.Subscript(value=inner):
@@ -192,7 +191,7 @@ def _reaches_in(sketch: Sketch, call: ast.Call) -> bool:
 
 def _written_out(sketch: Sketch, call: ast.Call) -> bool:
     """Whether sizes are numbers or those of something else, or fewer than the axes of something here may be."""
-    given = call.args[1:] if call.args and base_of(call) is call.args[0] else call.args
+    given = call.args[1:] if call.args and base_of(sketch, call) is call.args[0] else call.args
     if called_name(call) == "expand_as" or (len(given) == 1 and not isinstance(given[0], (ast.Tuple, ast.List))):
         return True
     if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):

@@ -92,7 +92,7 @@ def copied_graph(sketch: Sketch) -> bool:
     """`deepcopy` of something, here, or in a function of the file that is given what it copies."""
     if any(node.args for node in sketch.calls_of(("deepcopy",))):
         return True
-    copiers = sketch.of_file("copiers", _copiers)
+    copiers = sketch.of_file(_copiers)
     return not copiers.isdisjoint(sketch.function.calls)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import (
     BACKWARD,
@@ -127,7 +127,7 @@ def recurrent_state(sketch: Sketch) -> bool:
     if sketch.features & BACKWARD and sketch.loops:
         calls = [one for name in _walkers(sketch) for one in sketch.named.get(name, ())]
         for loop in sketch.loops:
-            inside = [one for one in calls if loop.lineno <= one.lineno <= (loop.end_lineno or 0)]
+            inside = [one for one in calls if stands_in(one, loop)]
             if any(one.args or one.keywords for one in inside if getattr(one.func, "attr", "") in _BACKWARD):
                 return True  # `retain_graph=True`, perhaps
             if inside and _carries(sketch, loop):
@@ -137,7 +137,7 @@ def recurrent_state(sketch: Sketch) -> bool:
 
 def _walkers(sketch: Sketch) -> list[str]:
     """The names of what backpropagates: `backward`, and functions of the file that do."""
-    found = sketch.of_file("backpropagate", _backpropagate)
+    found = sketch.of_file(_backpropagate)
     return [*_BACKWARD, *(name for name in found if name in sketch.function.calls)]
 
 
@@ -148,10 +148,9 @@ def _backpropagate(survey: Survey) -> list[str]:
 
 def _carries(sketch: Sketch, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     """Whether a loop binds something that was there before and is computed from what it was."""
-    first, last = loop.lineno, loop.end_lineno or loop.lineno
     goes_over = getattr(loop, "iter", None)
     for name, values in sketch.flows.items():
-        inside = [one for one in values if first <= one.lineno <= last and one is not goes_over]
+        inside = [one for one in values if one is not goes_over and stands_in(one, loop)]
         if not inside or any(one is goes_over for one in values):
             continue
         if any(isinstance(one, ast.Name) and one.id == name for one in sketch.closure(inside)):
@@ -178,7 +177,7 @@ def builds_optimizer(sketch: Sketch) -> bool:
     """Whether the function, or what it calls, builds an optimizer of torch."""
     if sketch.features & OPTIMIZER:
         return True
-    builders = sketch.of_file("optimizers", _builders)
+    builders = sketch.of_file(_builders)
     return bool(builders) and (sketch.function.name in builders or not builders.isdisjoint(sketch.reach))
 
 

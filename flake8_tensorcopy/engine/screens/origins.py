@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import called_name
 
@@ -70,7 +71,7 @@ class Origins:
             for target in assign.targets:
                 if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
                     self._put.setdefault(target.value.id, []).append(assign.value)
-        self._inner = [(_start(one), _end(one)) for one in sketch.function.inner]
+        self._inner = [(start_of(one), end_of(one)) for one in sketch.function.inner]
         self._body = sketch.function.node.body
         self.turned = False
         self._reaching: dict[tuple[str, tuple[int, int]], list[ast.expr | None]] = {}
@@ -78,7 +79,7 @@ class Origins:
     def _bind(self, target: ast.expr, value: ast.expr, at: ast.AST) -> None:
         match target:
             case ast.Name(id=name):
-                self._bound.setdefault(name, []).append(Binding(_start(at), value))
+                self._bound.setdefault(name, []).append(Binding(start_of(at), value))
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(targets)
                 for place, one in enumerate(targets):
@@ -90,7 +91,7 @@ class Origins:
 
     def reaching(self, name: ast.Name) -> list[ast.expr | None]:
         """What a name may stand for, there; None is what came from outside, or what cannot be told."""
-        place = _start(name)
+        place = start_of(name)
         mark = (name.id, place)
         known = self._reaching.get(mark)
         if known is None:
@@ -114,26 +115,26 @@ class Origins:
             known += [one.value for one in bound]
             return False
         index = len(body) - 1
-        while index > 0 and _start(body[index]) > place:
+        while index > 0 and start_of(body[index]) > place:
             index -= 1
         here = body[index]
         for block in _blocks(here):
-            if block and _start(block[0]) <= place < _end(block[-1]):
+            if block and start_of(block[0]) <= place < end_of(block[-1]):
                 if self._before(block, place, bound, known, deep + 1):
                     return True
                 break
         # What a pass of a loop binds reaches the next one; what an expression binds, the rest of it.
-        inside = [one for one in bound if _start(here) <= one.at < _end(here)]
+        inside = [one for one in bound if start_of(here) <= one.at < end_of(here)]
         if isinstance(here, ast.If):
-            known += [one.value for one in inside if one.at < _end(here.test)]
+            known += [one.value for one in inside if one.at < end_of(here.test)]
         elif isinstance(here, _LOOPS):
             known += [one.value for one in inside]
         elif isinstance(here, (ast.Try, ast.Match)):
             known += [None, *(one.value for one in inside if one.at <= place)]
         else:
-            known += [one.value for one in inside if one.at <= place and one.at != _start(here)]
+            known += [one.value for one in inside if one.at <= place and one.at != start_of(here)]
         for node in reversed(body[:index]):
-            inside = [one for one in bound if _start(node) <= one.at < _end(node)]
+            inside = [one for one in bound if start_of(node) <= one.at < end_of(node)]
             if isinstance(node, ast.Match):
                 known.append(None)
             if inside:
@@ -246,7 +247,7 @@ class Origins:
 def _binds(node: ast.AST, bound: list[Binding], deep: int) -> bool:
     """Whether a statement gives a new value to a name on every way through it."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
-        return any(one.at == _start(node) for one in bound)
+        return any(one.at == start_of(node) for one in bound)
     if deep > MAX_DEPTH:
         return False
     if isinstance(node, (ast.With, ast.AsyncWith)):
@@ -263,11 +264,3 @@ def _blocks(node: ast.AST) -> list[list[Any]]:
     found = [block for name in _BLOCKS if isinstance(block := getattr(node, name, None), list)]
     found += [one.body for one in getattr(node, "handlers", ())]
     return found + [one.body for one in getattr(node, "cases", ())]
-
-
-def _start(node: Any) -> tuple[int, int]:
-    return node.lineno, node.col_offset
-
-
-def _end(node: Any) -> tuple[int, int]:
-    return node.end_lineno, node.end_col_offset

@@ -39,7 +39,7 @@ def attributes_written(survey: Survey, function: Function) -> set[str]:
     known: dict[Function, set[str]] = survey.told.setdefault("written", {})
     if function not in known:
         sketch = sketch_of(survey, function)
-        known[function] = reached(sketch, _targets(sketch, sketch.of_file("writers", _writers)), set())
+        known[function] = reached(sketch, _targets(sketch, sketch.of_file(_writers)), set())
     return known[function]
 
 
@@ -47,7 +47,7 @@ def _targets(sketch: Sketch, writers: frozenset[str]) -> list[ast.expr]:
     """What a function may write, or gives to what may write it; `writers` are the functions that write an argument."""
     targets = list(written(sketch))
     found = sketch.function.found
-    methods = sketch.of_file("by name", _by_name)
+    methods = sketch.of_file(_by_name)
     init = sketch.function.cls.methods.get("__init__") if sketch.function.cls is not None else None
     in_place = bool((sketch.features | (init.features if init is not None else 0)) & INPLACE_MODULE)
     for node in found.get(ast.Attribute, ()):
@@ -105,7 +105,7 @@ def reached(sketch: Sketch, values: list[ast.expr], names: set[str]) -> set[str]
     """The attributes, next to a name that nothing binds, that expressions may be aliases or views of something in; what
     functions of the file reach is theirs too.  The names on the way are added to those given."""
     attributes: set[str] = set()
-    functions = sketch.of_file("by name", _by_name)
+    functions = sketch.of_file(_by_name)
     imported = sketch.survey.names.imported
     pending: list[ast.expr | None] = list(values)
     while pending:

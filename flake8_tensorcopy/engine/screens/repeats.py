@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from flake8_tensorcopy.engine.library import CONTAINER_METHODS, COPIES, HOLDERS, MODULE_SELF
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.screens.dropped import Evidence, attributes_stored
 from flake8_tensorcopy.engine.screens.parts import writes_part
 from flake8_tensorcopy.engine.screens.sketch import Sketch, sketch_of
@@ -35,14 +35,14 @@ def repeated_reference(sketch: Sketch) -> bool:
         if not layers.isdisjoint(kept) and sketch.features & WRITE and writes_part(sketch):
             return True
         stored = [
-            (one.lineno, one.end_lineno or one.lineno)
+            one
             for one in function.found.get(ast.Assign, ())
             if any(isinstance(target, ast.Attribute) for target in one.targets)
         ]
         for node, item in repeated:
-            if item in layers and any(first <= node.lineno <= last for first, last in stored):
+            if item in layers and any(stands_in(node, one) for one in stored):
                 return True
-    copying = sketch.of_file("copying", _copying)
+    copying = sketch.of_file(_copying)
     return bool(copying) and not copying.isdisjoint(function.calls)
 
 
@@ -59,7 +59,7 @@ def _may_be_layer(sketch: Sketch, item: ast.expr) -> bool:
                 name = called_name(node)
                 if whole[:9] == "torch.nn." and whole.rpartition(".")[2][:1].isupper():
                     return True
-                if name in survey.classes or name in sketch.of_file("makers of layers", _makers):
+                if name in survey.classes or name in sketch.of_file(_makers):
                     return True
                 if isinstance(func, ast.Attribute) and (name in MODULE_SELF or name in CONTAINER_METHODS):
                     pending.append((where, func.value))
@@ -68,7 +68,7 @@ def _may_be_layer(sketch: Sketch, item: ast.expr) -> bool:
             case ast.Attribute(attr=name):
                 if ("." + name) not in {one for _, one in seen}:
                     seen.add((node, "." + name))
-                    stored = sketch.of_file("attributes stored", attributes_stored)
+                    stored = sketch.of_file(attributes_stored)
                     pending += [(one, value) for one, value, _ in stored.get(name, ())]
             case ast.Name(id=name):
                 mark = (where.function.node, name)

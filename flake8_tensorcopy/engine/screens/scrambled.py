@@ -32,14 +32,13 @@ class _Axis(NamedTuple):
 def scrambled_axes(sketch: Sketch) -> bool:
     """Sizes that may be those of the tensor in another order: each is a size of the tensor by what gave it its shape,
     or by what asked for the shape of it, and something exchanges them."""
-    if sketch.torch_renamed():
-        return True  # `base_of` goes by the name
-    calls = [(call, sizes) for call in sketch.calls_of(VIEWS) if (sizes := _may_permute(call)) is not None]
+    calls = [(call, sizes) for call in sketch.calls_of(VIEWS) if (sizes := _may_permute(sketch, call)) is not None]
     told = Sizes(sketch)
     calls = [(call, sizes) for call, sizes in calls if told.known(sizes)]
     if not calls:
         return False
-    every = [(other, sizes) for other in sketch.calls_of(_SIZED) if (sizes := sizes_of(other)) and told.known(sizes)]
+    sized = [(other, sizes_of(sketch, other)) for other in sketch.calls_of(_SIZED)]
+    every = [(other, sizes) for other, sizes in sized if sizes and told.known(sizes)]
     calls = [
         (call, sizes)
         for call, sizes in calls
@@ -49,7 +48,7 @@ def scrambled_axes(sketch: Sketch) -> bool:
         return False
     origins = sketch.from_where
     for call, sizes in calls:
-        found = origins.of(base_of(call))
+        found = origins.of(base_of(sketch, call))
         if "" in found:
             return True
         turned = origins.turned
@@ -396,16 +395,16 @@ def _number(node: ast.expr) -> int | None:
     return None
 
 
-def base_of(call: ast.Call) -> ast.expr:
-    """The tensor that a call of a method, or of a function, is about."""
-    if isinstance(call.func, ast.Attribute) and not (call.args and getattr(call.func.value, "id", "") == "torch"):
+def base_of(sketch: Sketch, call: ast.Call) -> ast.expr:
+    """The tensor that a call of a method, or of a function of torch, is about."""
+    if isinstance(call.func, ast.Attribute) and not (call.args and sketch.torch_name(call.func)):
         return call.func.value
     return call.args[0] if call.args else call
 
 
-def sizes_of(call: ast.Call) -> list[ast.expr]:
+def sizes_of(sketch: Sketch, call: ast.Call) -> list[ast.expr]:
     """The sizes that a call is given, as far as they are written one by one."""
-    given = call.args[1:] if base_of(call) in call.args[:1] and called_name(call) not in MAKERS else call.args
+    given = call.args[1:] if base_of(sketch, call) in call.args[:1] and called_name(call) not in MAKERS else call.args
     if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
         return given[0].elts
     if not given:
@@ -420,9 +419,9 @@ def whole(sizes: list[ast.expr]) -> bool:
     return len(sizes) == 1 and not isinstance(sizes[0], (ast.Constant, ast.UnaryOp, ast.BinOp))
 
 
-def _may_permute(call: ast.Call) -> list[ast.expr] | None:
+def _may_permute(sketch: Sketch, call: ast.Call) -> list[ast.expr] | None:
     """The sizes that a call is given, but for 1; nothing where one of them is a number that is written out, or -1."""
-    given = sizes_of(call)
+    given = sizes_of(sketch, call)
     several = whole(given)
     found = []
     for item in given:

@@ -53,7 +53,7 @@ class Sketch:
         self.features = features  # with those that `__init__` adds
         self._named: dict[str, list[ast.Call]] | None = None
         self._busy = False
-        self._told: dict[str, Any] = {}
+        self._told: dict[object, Any] = {}
 
     @property
     def named(self) -> dict[str, list[ast.Call]]:
@@ -78,24 +78,20 @@ class Sketch:
         for name in names:
             if name in known:
                 yield from self.named.get(name, ())
-        for name, last in self.of_file("renamed", _renamed).items():
+        for name, last in self.of_file(_renamed).items():
             if name in known and last in names:
                 yield from self.named.get(name, ())
 
-    def of_file(self, what: str, make: Callable[[Survey], T]) -> T:
-        """What is known of the whole file, made once."""
-        told = self.survey.told
-        if what not in told:
-            told[what] = make(self.survey)
-        found: T = told[what]
-        return found
+    def of_file(self, make: Callable[[Survey], T]) -> T:
+        """What a function makes out about the whole file, once."""
+        return self.survey.once(make)
 
     def calls(self, names: frozenset[str]) -> bool:
         """Whether anything of one of these names is called, also under the name that an import gives it."""
         called = self.function.calls
         if not called.isdisjoint(names):
             return True
-        renamed = self.of_file("renamed", _renamed)
+        renamed = self.of_file(_renamed)
         return any(whole in names and name in called for name, whole in renamed.items())
 
     @cached_property
@@ -127,11 +123,11 @@ class Sketch:
                     pairs.append((inner, value, True))
         return found
 
-    def once(self, what: str, make: Callable[[Sketch], T]) -> T:
+    def once(self, make: Callable[[Sketch], T]) -> T:
         """What a screen has made out about the function, kept for the next one."""
-        if what not in self._told:
-            self._told[what] = make(self)
-        found: T = self._told[what]
+        if make not in self._told:
+            self._told[make] = make(self)
+        found: T = self._told[make]
         return found
 
     @property
@@ -249,7 +245,7 @@ class Sketch:
     @property
     def callees(self) -> dict[str, set[str]]:
         """What the functions of the file call, by their names; an object's constructor under that of its class."""
-        return self.of_file("callees", _callees)
+        return self.of_file(_callees)
 
     @cached_property
     def reach(self) -> frozenset[str]:
@@ -358,16 +354,17 @@ class Sketch:
 
     def in_file(self, *names: str) -> bool:
         """Whether any function of the file calls one of these names."""
-        return not self.of_file("names called", _names_called).isdisjoint(names)
-
-    def torch_renamed(self) -> bool:
-        """Whether the file gives torch itself another name."""
-        return any(whole == "torch" and name != whole for name, whole in self.survey.names.imported.items())
+        return not self.of_file(_names_called).isdisjoint(names)
 
     def torch_name(self, node: ast.expr) -> str:
         """The name of a function or dtype of torch, without `torch.`; nothing for all else."""
         name = self.survey.names.qualify(node)
         return name[6:] if name is not None and name.startswith("torch.") else ""
+
+
+def methods(survey: Survey) -> frozenset[str]:
+    """The names of the methods that the classes of the file have."""
+    return frozenset(one.name for one in survey.all if one.cls is not None)
 
 
 def _names_called(survey: Survey) -> frozenset[str]:

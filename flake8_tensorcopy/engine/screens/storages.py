@@ -21,7 +21,7 @@ def kept_storage(sketch: Sketch) -> bool:
         return True
     if sketch.calls(_SAVE):
         return True
-    savers = sketch.of_file("savers", _savers)
+    savers = sketch.of_file(_savers)
     return bool(savers) and not savers.isdisjoint(sketch.function.calls)
 
 

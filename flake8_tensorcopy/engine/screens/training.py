@@ -7,7 +7,6 @@ says that it trains, by a state that is loaded, here or in a function of the fil
 from __future__ import annotations
 
 import ast
-from functools import partial
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.nodes import walk
@@ -43,15 +42,15 @@ def _asks(sketch: Sketch) -> bool:
     function = sketch.function
     if sketch.calls(_STATES):
         return True
-    asking = sketch.of_file("asking", _asking)
+    asking = sketch.of_file(_asking)
     if not asking.isdisjoint(function.calls) or (function.cls is None and not asking.isdisjoint(_CALLED)):
         return True
-    return function.cls is not None and sketch.of_file("asked by methods", _asked_by_methods)
+    return function.cls is not None and sketch.of_file(_asked_by_methods)
 
 
 def _asked_by_methods(survey: Survey) -> bool:
     """Whether a method of any class of the file asks a module for what it holds."""
-    asking: frozenset[str] = survey.told["asking"]
+    asking = survey.once(_asking)
     return any(
         not _STATES.isdisjoint(one.calls) or not asking.isdisjoint(one.calls)
         for cls in survey.classes.values()
@@ -85,7 +84,7 @@ def trains(sketch: Sketch, loads: bool = False) -> bool:
     function = sketch.function
     if _trains(function, sketch.survey, loads):
         return True
-    trainers = sketch.of_file(f"trainers {loads}", partial(_trainers, loads=loads))
+    trainers = sketch.of_file(_load_or_train if loads else _train)
     return bool(trainers) and not (trainers.isdisjoint(function.calls) and trainers.isdisjoint(_CALLED))
 
 
@@ -96,9 +95,7 @@ def _trains(function: Function, survey: Survey, loads: bool) -> bool:
         return True
     if loads and ("load_state_dict" in calls or _sets_data(function)):
         return True
-    if "training names" not in survey.told:
-        survey.told["training names"] = _training_names(survey)
-    return not calls.isdisjoint(survey.told["training names"])
+    return not calls.isdisjoint(survey.once(_training_names))
 
 
 def _training_names(survey: Survey) -> frozenset[str]:
@@ -111,6 +108,14 @@ def _training_names(survey: Survey) -> frozenset[str]:
         if library.says_training(name, more)
         or (name in imported and library.says_training(imported[name].rpartition(".")[2], more))
     )
+
+
+def _train(survey: Survey) -> frozenset[str]:
+    return _trainers(survey, loads=False)
+
+
+def _load_or_train(survey: Survey) -> frozenset[str]:
+    return _trainers(survey, loads=True)
 
 
 def _trainers(survey: Survey, loads: bool) -> frozenset[str]:
@@ -142,9 +147,7 @@ def _may_be_optimizer(function: Function, survey: Survey) -> bool:
     """Whether what steps in a function may be an optimizer, and not a scheduler or a simulation."""
     if "zero_grad" in function.calls:
         return True
-    if "names of optimizers" not in survey.told:
-        survey.told["names of optimizers"] = _names_optimizers(survey)
-    if survey.told["names of optimizers"] or _annotated(function):
+    if survey.once(_names_optimizers) or _annotated(function):
         return True
     for node in function.found.get(ast.Call, ()):
         func = node.func

@@ -225,7 +225,7 @@ def unwaited_read(sketch: Sketch) -> bool:
     """A copy to the host, or into pinned memory, that is not waited for, here or in what is called."""
     if _starts(sketch):
         return True
-    starting = sketch.of_file("starts copies", _starting)
+    starting = sketch.of_file(_starting)
     return bool(starting) and not starting.isdisjoint(sketch.reach)
 
 
@@ -234,7 +234,7 @@ def _starts(sketch: Sketch) -> bool:
         return False
     if sketch.features & TO_HOST:
         return True
-    return sketch.calls(_COPY) and sketch.of_file("pins", _pins)
+    return sketch.calls(_COPY) and sketch.of_file(_pins)
 
 
 def _starting(survey: Survey) -> frozenset[str]:
@@ -260,7 +260,7 @@ def _pins(survey: Survey) -> bool:
 
 def overwritten_source(sketch: Sketch) -> bool:
     """A copy that is not waited for, and pinned memory."""
-    return flagged(sketch) and sketch.of_file("pins", _pins)
+    return flagged(sketch) and sketch.of_file(_pins)
 
 
 def flagged(sketch: Sketch) -> bool:

@@ -48,7 +48,7 @@ def _flags(groups: Iterable[Group]) -> int:
 
 def _writes(sketch: Sketch) -> list[Write]:
     """The writes; methods that only arrays have count where an array may be."""
-    if not sketch.once("may write", may_write):
+    if not sketch.once(may_write):
         return []
     return [
         one
@@ -243,7 +243,7 @@ def lost_write(sketch: Sketch) -> bool:
             target = target.value  # it is assigned afterwards
         if write.how not in ("call", "object") and _picks(target, sketch):
             return True
-    if sketch.once("may write", may_write) and any(_picks(target, sketch) for target in sketch.trace.targets):
+    if sketch.once(may_write) and any(_picks(target, sketch) for target in sketch.trace.targets):
         return True
     return any(
         isinstance(node.ctx, ast.Store) and node.attr == "data" and isinstance(node.value, (ast.Subscript, ast.Call))
