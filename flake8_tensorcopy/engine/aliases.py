@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.classes import effects_on_self
 from flake8_tensorcopy.engine.facts import Fact, ModuleAlias
+from flake8_tensorcopy.engine.features import MODULE_ALIAS
 from flake8_tensorcopy.engine.nodes import start_of, walk
-from flake8_tensorcopy.engine.source import MODULE_ALIAS, Class, Function
+from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import ALIAS, MAYBE, SNAPSHOT, Obj, Place, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:

@@ -7,11 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine.notebook import Cells
-from flake8_tensorcopy.engine.screens import SCREENS, classes
-from flake8_tensorcopy.engine.screens.effects import Sketches
-from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import (
+from flake8_tensorcopy.engine.features import (
     ASYNC,
     ATTR_STORE,
     BACKWARD,
@@ -43,7 +39,6 @@ from flake8_tensorcopy.engine.source import (
     LOADS_STATE,
     LOOP_REBIND,
     LOST,
-    MAX_DEPTH,
     MODULE_ALIAS,
     OPTIMIZER,
     PARAMETERS,
@@ -70,11 +65,12 @@ from flake8_tensorcopy.engine.source import (
     VIA_NUMPY,
     WRAP,
     WRITE,
-    Class,
-    Function,
-    Survey,
-    survey,
 )
+from flake8_tensorcopy.engine.notebook import Cells
+from flake8_tensorcopy.engine.screens import SCREENS, classes
+from flake8_tensorcopy.engine.screens.effects import Sketches
+from flake8_tensorcopy.engine.screens.sketch import Sketch
+from flake8_tensorcopy.engine.source import MAX_DEPTH, Class, Function, Survey, survey
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.facts import Fact

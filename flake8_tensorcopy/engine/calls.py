@@ -24,6 +24,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.expansion import materialised, repeated
 from flake8_tensorcopy.engine.facts import changed
+from flake8_tensorcopy.engine.features import CHAINED, LAYOUT, TENSOR_OF
 from flake8_tensorcopy.engine.functions import (
     BUILTINS,
     SPECIAL,
@@ -62,7 +63,7 @@ from flake8_tensorcopy.engine.reshaping import imported_shape_call, shape_call
 from flake8_tensorcopy.engine.retained import added_by_callee
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
-from flake8_tensorcopy.engine.source import CHAINED, LAYOUT, TENSOR_OF, Class, Function
+from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.storages import saved
 from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
 from flake8_tensorcopy.engine.trained import optimized_inside

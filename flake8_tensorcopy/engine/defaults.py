@@ -9,9 +9,10 @@ from typing import NamedTuple
 from flake8_tensorcopy.engine.classes import effects_on_self, methods_of
 from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import Fact, SharedDefault
+from flake8_tensorcopy.engine.features import INPLACE_MODULE, WRITE
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.run import Run, last_state
-from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Class, Function, FunctionNode
+from flake8_tensorcopy.engine.source import Class, Function, FunctionNode
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, NUMPY, VIEW
 
 # Links through which a write surely reaches what was handed in.

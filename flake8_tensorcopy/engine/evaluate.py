@@ -9,6 +9,7 @@ from typing import Any
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.blocks import denied, entered
 from flake8_tensorcopy.engine.facts import PointerTest
+from flake8_tensorcopy.engine.features import COUNTED, LAYOUT, STRIDES
 from flake8_tensorcopy.engine.graph import graph_of, graph_of_result, sink
 from flake8_tensorcopy.engine.items import each_item, one_row
 from flake8_tensorcopy.engine.linked import operand
@@ -17,7 +18,6 @@ from flake8_tensorcopy.engine.ratios import note_difference
 from flake8_tensorcopy.engine.repeated import multiplied
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.saved import operator_keeps, record
-from flake8_tensorcopy.engine.source import COUNTED, LAYOUT, STRIDES
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,

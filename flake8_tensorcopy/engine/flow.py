@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.evaluate import (
     element_of,
     evaluate,
 )
+from flake8_tensorcopy.engine.features import COSTS, GROWN, LAYOUT, STATE_DICT
 from flake8_tensorcopy.engine.generators import leaves_early
 from flake8_tensorcopy.engine.graph import (
     entry_mode,
@@ -37,7 +38,7 @@ from flake8_tensorcopy.engine.outcomes import (
 )
 from flake8_tensorcopy.engine.refine import grad_mode, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
-from flake8_tensorcopy.engine.source import COSTS, GROWN, LAYOUT, STATE_DICT, Function, FunctionNode
+from flake8_tensorcopy.engine.source import Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
 from flake8_tensorcopy.engine.state import Reaching, State, join_all, join_arms
 from flake8_tensorcopy.engine.traces import changed_since_parting

@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine.evaluate import (
     is_imported,
 )
 from flake8_tensorcopy.engine.expanded import parameter_over
+from flake8_tensorcopy.engine.features import EXPAND
 from flake8_tensorcopy.engine.generators import spent_by_call
 from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
@@ -29,7 +30,7 @@ from flake8_tensorcopy.engine.replaced import stored
 from flake8_tensorcopy.engine.rewrapped import rewrapped
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record
-from flake8_tensorcopy.engine.source import EXPAND, Class
+from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.storages import buffer_of, mapped
 from flake8_tensorcopy.engine.unwrapped import parameter_made, reaches
 from flake8_tensorcopy.engine.values import (

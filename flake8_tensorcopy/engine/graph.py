@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.features import REQUIRES_GRAD
 from flake8_tensorcopy.engine.nodes import children, walk
-from flake8_tensorcopy.engine.source import REQUIRES_GRAD
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
 
 if TYPE_CHECKING:

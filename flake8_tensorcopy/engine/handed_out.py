@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from flake8_tensorcopy.engine.classes import MethodEffect, effects_on_self, holds_tensors, way_from
 from flake8_tensorcopy.engine.copies import handed_copy, returned_copy
 from flake8_tensorcopy.engine.facts import Copy, Fact, HandedOut, StaleRead, changed
+from flake8_tensorcopy.engine.features import HANDS_OUT, INPLACE_MODULE, WRITE
 from flake8_tensorcopy.engine.graph import root_of
 from flake8_tensorcopy.engine.methods import SETS, hands_out, sets_up
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import mutated_items
 from flake8_tensorcopy.engine.parts import all_passes, mixed, must_overlap
 from flake8_tensorcopy.engine.run import Handed, Run, Use
-from flake8_tensorcopy.engine.source import HANDS_OUT, INPLACE_MODULE, WRITE, Class, Function
+from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
     ALIAS,

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.devices import Looped, Sync
 from flake8_tensorcopy.engine.facts import InvariantTransfer, StepSync
+from flake8_tensorcopy.engine.features import STEPS
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.nodes import every_time
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import STEPS, Function
+from flake8_tensorcopy.engine.source import Function
 from flake8_tensorcopy.engine.transfers import place_of, round_trips, widened_moves
 from flake8_tensorcopy.engine.values import ALIAS, MAYBE, Obj, Ref, Value
 

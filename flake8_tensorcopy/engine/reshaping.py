@@ -9,10 +9,10 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.axes import ONE, Axis, Layout, Of, Size
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import ClashingExpand, ScrambledAxes, TurnedView
+from flake8_tensorcopy.engine.features import STRIDES
 from flake8_tensorcopy.engine.layouts import layout_of, note_sizes
 from flake8_tensorcopy.engine.library import MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import STRIDES
 from flake8_tensorcopy.engine.strides import array_taken, strides_given
 from flake8_tensorcopy.engine.tiling import REPEATS, note_repeat
 from flake8_tensorcopy.engine.values import ALIAS, UNKNOWN, Obj, Ref, Shape, Value

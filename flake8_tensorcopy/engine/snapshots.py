@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot, changed
+from flake8_tensorcopy.engine.features import KEPT_ITEMS
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.source import KEPT_ITEMS, Class, Function
+from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, Arm, Chain, Link, Obj, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:

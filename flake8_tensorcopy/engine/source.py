@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from flake8_tensorcopy.engine.definitions import Class, Function, FunctionNode, Survey
-from flake8_tensorcopy.engine.features import *  # noqa: F403 (features are read together with it)
 from flake8_tensorcopy.engine.features import ANYTHING, INFERENCE, MODULE_ALIAS, WRITE
 from flake8_tensorcopy.engine.forms import (
     TURNS,

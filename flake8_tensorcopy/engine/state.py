@@ -243,7 +243,8 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
                 merged[key] = here or there  # type: ignore[assignment]
                 continue
             if _absent(obj, key) and (here is None or there is None):
-                merged[key] = _under(here, only_one, one.arms) if here else _under(there, only_other, other.arms)  # type: ignore[arg-type]
+                only, since, arms = (here, only_one, one.arms) if here else (there, only_other, other.arms)
+                merged[key] = _under(only, since, arms)  # type: ignore[arg-type]
                 continue
             left, right = here or entry_field(one, obj, key), there or entry_field(other, obj, key)
             if left is not right:

@@ -80,7 +80,11 @@ def tell_calls(owner: Function, nodes: list[ast.Call], result: Survey) -> int:
     for node in nodes:
         func = node.func
         kind = type(func)
-        called: str = func.attr if kind is ast.Attribute else func.id if kind is ast.Name else ""  # type: ignore[attr-defined]
+        called: str = ""
+        if kind is ast.Attribute:
+            called = func.attr  # type: ignore[attr-defined]
+        elif kind is ast.Name:
+            called = func.id  # type: ignore[attr-defined]
         names.append(called)
         telling = _SPECIAL[called]
         if not telling:

@@ -11,13 +11,14 @@ from flake8_tensorcopy.engine.backward import inside, made_at
 from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.cuts import finish_cuts
 from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, InferenceUse, SteppedBefore, UntrainedPart
+from flake8_tensorcopy.engine.features import OPTIMIZER, REQUIRES_GRAD
 from flake8_tensorcopy.engine.graph import ancestors, entry_mode, switches_off, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import start_of
 from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
-from flake8_tensorcopy.engine.source import OPTIMIZER, REQUIRES_GRAD, Class, Function
+from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.trail import Holds, ModuleCall, Update
 from flake8_tensorcopy.engine.unwrapped import layer_of
 from flake8_tensorcopy.engine.values import (

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Sequence
 
 from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.features import GRAD, LEAF
 from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch, methods
-from flake8_tensorcopy.engine.source import GRAD, LEAF, Survey
+from flake8_tensorcopy.engine.source import Survey
 
 _TRAINED = frozenset({"weight", "bias"})
 _ASKS = frozenset({"getattr", "setattr", "hasattr"})

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.features import HANDS_OUT, LOADS_STATE, MODULE_ALIAS, STATE_DICT, WRITE
 from flake8_tensorcopy.engine.methods import hands_out, sets_up
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.parts import writes_part
@@ -13,17 +14,7 @@ from flake8_tensorcopy.engine.screens.reach import attributes_returned, attribut
 from flake8_tensorcopy.engine.screens.repeats import repeats
 from flake8_tensorcopy.engine.screens.sketch import Sketch, sketch_of
 from flake8_tensorcopy.engine.screens.training import trains
-from flake8_tensorcopy.engine.source import (
-    HANDS_OUT,
-    LOADS_STATE,
-    MODULE_ALIAS,
-    STATE_DICT,
-    WRITE,
-    Class,
-    Function,
-    Survey,
-    called_name,
-)
+from flake8_tensorcopy.engine.source import Class, Function, Survey, called_name
 
 
 def returned_buffers(survey: Survey, cls: Class) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.features import INPLACE_MODULE, WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.groups import (
     CONVERTED,
@@ -22,7 +23,7 @@ from flake8_tensorcopy.engine.screens.groups import (
 from flake8_tensorcopy.engine.screens.kept import module_keeps
 from flake8_tensorcopy.engine.screens.layers import gives_back, marks_of
 from flake8_tensorcopy.engine.screens.looks import collects, is_number, name_called
-from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Class, Function, Survey
+from flake8_tensorcopy.engine.source import Class, Function, Survey
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.sketch import Sketch

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.features import ATTR_STORE
 from flake8_tensorcopy.engine.nodes import children
 from flake8_tensorcopy.engine.screens.sketch import Sketch, sketch_of
-from flake8_tensorcopy.engine.source import ATTR_STORE, Survey, called_name
+from flake8_tensorcopy.engine.source import Survey, called_name
 
 _MAKERS = frozenset(
     "parameters named_parameters buffers named_buffers modules named_modules children named_children filter map zip "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.features import TURNED
 from flake8_tensorcopy.engine.library import LAYS_IN_ORDER, MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.flows import Flow, root_of
 from flake8_tensorcopy.engine.screens.scrambled import NUMBER, Sizes, base_of, sizes_of, whole
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import TURNED, TURNS, Survey, called_name, of_shape
+from flake8_tensorcopy.engine.source import TURNS, Survey, called_name, of_shape
 
 _VIEWS = frozenset({"view", "reshape"})
 _EXPANDS = frozenset({"expand", "expand_as", "broadcast_to"})
@@ -82,7 +83,9 @@ def clashing_expand(sketch: Sketch) -> bool:
     def reduces(node: ast.AST) -> bool:
         if not isinstance(node, ast.Call):
             return False
-        return called_name(node) in REDUCTIONS and (isinstance(node.func, ast.Attribute) or node.func.id in named)  # type: ignore[attr-defined]
+        if called_name(node) not in REDUCTIONS:
+            return False
+        return not isinstance(node.func, ast.Name) or node.func.id in named
 
     origins = sketch.from_where
     if not REDUCTIONS.isdisjoint(sketch.function.calls):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.features import BACKWARD, OPTIMIZER
 from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import (
-    BACKWARD,
-    OPTIMIZER,
-    Survey,
-)
+from flake8_tensorcopy.engine.source import Survey
 
 _BACKWARD = ("backward", "manual_backward")
 _APPENDS = ("append", "appendleft", "extend", "insert")

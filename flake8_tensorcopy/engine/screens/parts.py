@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.features import CALLS_WRITER
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import CALLS_WRITER, called_name
+from flake8_tensorcopy.engine.source import called_name
 
 NUMPY_WRITES = library.NUMPY_WRITES | library.NUMPY_FUNCTION_WRITES
 _DISPLAYS = (ast.Constant, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.JoinedStr)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.features import INPLACE_MODULE, WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.parts import NUMPY_WRITES, written
 from flake8_tensorcopy.engine.screens.sketch import Sketch, sketch_of
-from flake8_tensorcopy.engine.source import INPLACE_MODULE, WRITE, Function, Survey, called_name
+from flake8_tensorcopy.engine.source import Function, Survey, called_name
 
 # Packages of which the engine knows what their functions return.
 _KNOWN = ("torch", "numpy", "einops", "copy")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 
+from flake8_tensorcopy.engine.features import WRITE
 from flake8_tensorcopy.engine.library import CONTAINER_METHODS, COPIES, HOLDERS, MODULE_SELF
 from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.screens.dropped import Evidence, attributes_stored
 from flake8_tensorcopy.engine.screens.parts import writes_part
 from flake8_tensorcopy.engine.screens.sketch import Sketch, sketch_of
-from flake8_tensorcopy.engine.source import WRITE, Function, Survey, bound_by, called_name
+from flake8_tensorcopy.engine.source import Function, Survey, bound_by, called_name
 
 # Functions whose result may be what they are given, or a copy.
 _HANDS_ON = frozenset("deepcopy copy list tuple next iter reversed zip enumerate dict sorted".split())

@@ -6,10 +6,10 @@ import ast
 import builtins
 
 from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.features import WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.looks import collects, is_number
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import WRITE
 
 
 def may_write(sketch: Sketch) -> bool:

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.features import WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.effects import HANDED_ON, Effect, Effects, Sketches, effects_of
 from flake8_tensorcopy.engine.screens.trace import Trace
-from flake8_tensorcopy.engine.source import WRITE, Function, Survey
+from flake8_tensorcopy.engine.source import Function, Survey
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.origins import Origins

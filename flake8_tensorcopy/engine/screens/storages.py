@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flake8_tensorcopy.engine.features import KEEPS_PART
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import KEEPS_PART, Survey
+from flake8_tensorcopy.engine.source import Survey
 
 _SAVE = frozenset({"save"})
 _SHARED = frozenset({"share_memory_"})

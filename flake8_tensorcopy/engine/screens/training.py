@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.features import WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.parts import writes_part, written
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import WRITE, Function, Survey, rooted
+from flake8_tensorcopy.engine.source import Function, Survey, rooted
 from flake8_tensorcopy.engine.texts import text_of
 
 # What a call of a value runs: such a function is called by any name.

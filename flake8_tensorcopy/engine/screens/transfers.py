@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.features import ASYNC, TO_HOST
 from flake8_tensorcopy.engine.library import DEVICE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.costs import to_host
 from flake8_tensorcopy.engine.screens.sketch import Sketch, sketch_of
-from flake8_tensorcopy.engine.source import ASYNC, TO_HOST, Survey, called_name
+from flake8_tensorcopy.engine.source import Survey, called_name
 
 _WIDE = ("float", "double", "long", "int", "half", "bfloat16", "short")
 # Functions that make a tensor which lies on the host.

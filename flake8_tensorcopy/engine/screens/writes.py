@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.features import EXPAND, GRAD, HOOK, LEAF, STATE_DICT, WRAP
 from flake8_tensorcopy.engine.screens.groups import (
     ARGUMENT,
     ARRAY,
@@ -31,7 +32,6 @@ from flake8_tensorcopy.engine.screens.groups import (
 from flake8_tensorcopy.engine.screens.signs import may_write
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.screens.trace import Load, Trace, Write, root_of
-from flake8_tensorcopy.engine.source import EXPAND, GRAD, HOOK, LEAF, STATE_DICT, WRAP
 
 MAX_PAIRS = 1 << 14  # of reads and writes of one function: to run it costs less than to go through more
 
