@@ -131,6 +131,30 @@ HELD_BACK = {
         "def g(x):\n    x.add_(1)\n    return x\ndef f(x):\n    x = g(x)\n    return x",
     ),
     "one view": ("ForbiddenWrite", "def f(x):\n    y = x + 1\n    z = y.t()\n    z.add_(1)\n    return y"),
+    "an initialisation": (
+        "LeafWrite",
+        "class A(nn.Module):\n    def __init__(self):\n        self.w = nn.Parameter(torch.ones(3))\n"
+        "    def f(self):\n        nn.init.zeros_(self.w)",
+    ),
+    "an initialisation by a callee": (
+        "LeafWrite",
+        "def g(w):\n    nn.init.zeros_(w)\nclass A(nn.Module):\n    def __init__(self):\n"
+        "        self.w = nn.Parameter(torch.ones(3))\n"
+        "    def f(self):\n        g(self.w)",
+    ),
+    "a parameter, without grad": (
+        "LeafWrite",
+        "class A(nn.Module):\n    def __init__(self):\n        self.w = nn.Parameter(torch.ones(3))\n"
+        "    @torch.no_grad()\n    def f(self):\n        self.w.mul_(2)",
+    ),
+    "a factor, in a block without grad": (
+        "SavedWrite",
+        "def f(x, w):\n    with torch.no_grad():\n        y = x * w\n    x += 1\n    return y + x",
+    ),
+    "a function of another library": (
+        "StaleRead",
+        "from lib import scale_\ndef f(x):\n    old = x\n    scale_(x)\n    return x - old",
+    ),
     "not expanded": ("OverlappingWrite", "def f(x, y):\n    z = x.expand(3)\n    y.add_(1)\n    return y + z"),
 }
 PASSES = {
@@ -190,6 +214,26 @@ PASSES = {
         "LeafWrite",
         "class A(nn.Module):\n    def __init__(self):\n        self.w = nn.Parameter(torch.ones(3))\n"
         "    def f(self):\n        self.w.mul_(2)",
+    ),
+    "a parameter, with grad again": (
+        "LeafWrite",
+        "class A(nn.Module):\n    def __init__(self):\n        self.w = nn.Parameter(torch.ones(3))\n"
+        "    @torch.no_grad()\n    def f(self):\n        with torch.enable_grad():\n            self.w.mul_(2)",
+    ),
+    "a parameter, after a block without grad": (
+        "LeafWrite",
+        "class A(nn.Module):\n    def __init__(self):\n        self.w = nn.Parameter(torch.ones(3))\n"
+        "    def f(self):\n        with torch.no_grad():\n            print(self.w)\n        self.w.mul_(2)",
+    ),
+    "a parameter, by a function inside": (
+        "LeafWrite",
+        "class A(nn.Module):\n    def __init__(self):\n        self.w = nn.Parameter(torch.ones(3))\n"
+        "    @torch.no_grad()\n    def f(self):\n        def g():\n            self.w.mul_(2)\n        return g",
+    ),
+    "in place of an import": (
+        "StaleRead",
+        "from lib import scale_\ndef scale_(x):\n    x.mul_(2)\ndef f(x):\n    old = x\n    scale_(x)\n"
+        "    return x - old",
     ),
     "perhaps the argument": ("SharedWrite", "def f(x):\n    y = x.cpu()\n    y.add_(1)\n    return y"),
     "an index that picks": ("LostWrite", "def f(x):\n    x[x > 0].add_(1)\n    return x"),

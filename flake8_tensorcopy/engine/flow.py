@@ -18,7 +18,6 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.features import COSTS, GROWN, LAYOUT, STATE_DICT
 from flake8_tensorcopy.engine.generators import leaves_early
 from flake8_tensorcopy.engine.graph import (
-    entry_mode,
     in_inference_mode,
     made_in_inference_mode,
     names_inference_mode,
@@ -26,6 +25,7 @@ from flake8_tensorcopy.engine.graph import (
 )
 from flake8_tensorcopy.engine.growth import grown_in_loop
 from flake8_tensorcopy.engine.items import exact_items
+from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.outcomes import (
@@ -65,7 +65,7 @@ def run_function(module: Module, function: Function) -> Run:
     if isinstance(node, ast.Module):
         _block(run, [item for item in node.body if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))])
     else:
-        run.now.grad = entry_mode(module, function)
+        run.now.grad = entry_mode(module.survey, function)
         run.tape.in_inference = int(in_inference_mode(module, function))
         _bind_parameters(run, node)
         _block(run, node.body)

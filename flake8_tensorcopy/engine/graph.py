@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.features import REQUIRES_GRAD
+from flake8_tensorcopy.engine.modes import INFERENCE_MODE, MAY_SET, entry_mode, mentions_mode, mode_of
 from flake8_tensorcopy.engine.nodes import children, walk
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
 
@@ -31,20 +32,6 @@ MAX_SINKS = 40
 _LOOKS = re.compile(r"requires_grad|grad_enabled|is_leaf|training|inference|no_grad|\beval|in_?place")
 
 _FREEZES = re.compile(r"freeze|requires_grad$")
-
-OFF = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"})
-ON = frozenset({"torch.enable_grad", "torch.autograd.enable_grad"})
-SET = frozenset({"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"})
-INFERENCE_MODE = frozenset({"torch.inference_mode", "torch.autograd.inference_mode"})
-
-# A decorator, or a context manager of unknown make, that by its name may set the mode.
-_MAY_SET = re.compile(r"grad|infer|eval|freeze|differentiable|dispatch", re.IGNORECASE)
-# Methods that Lightning calls without grad.
-_EVALUATING = frozenset(
-    f"{prefix}{name}{suffix}"
-    for name in ("validation", "test", "predict")
-    for prefix, suffix in (("", "_step"), ("on_", "_epoch_end"), ("on_", "_epoch_start"), ("", "_epoch_end"))
-)
 
 
 class Sink(NamedTuple):
@@ -351,57 +338,6 @@ def meets(one: frozenset[Arm], other: frozenset[Arm]) -> bool:
 # ----- grad mode
 
 
-def mode_of(name: str | None, node: ast.Call | None) -> str:
-    """What a context manager or decorator of torch makes of the mode: on, off, unknown; nothing if it is none."""
-    argument: ast.expr | None = None
-    if node is not None:
-        argument = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "mode"), None)
-    if name in ON:
-        return "on"
-    if name in OFF and (name not in INFERENCE_MODE or argument is None):
-        return "off"
-    if name in SET or name in INFERENCE_MODE:
-        if not isinstance(argument, ast.Constant):
-            return "unknown"
-        return "off" if bool(argument.value) == (name in INFERENCE_MODE) else "on"
-    return ""
-
-
-def entry_mode(module: Module, function: Function) -> bool | None:
-    """The grad mode that the body of a function begins in, as its decorators and its class say."""
-    node = function.node
-    if isinstance(node, ast.Module):
-        return True
-    mode: bool | None = True
-    for decorator in reversed(node.decorator_list):
-        called = decorator if isinstance(decorator, ast.Call) else None
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        said = mode_of(module.names.qualify(target), called)
-        if said:
-            mode = {"on": True, "off": False}.get(said)
-            break
-        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
-        own = module.survey.functions.get(name)
-        if _MAY_SET.search(name) or (own is not None and _mentions_mode(own.node)):
-            mode = None
-    cls = function.cls
-    if cls is not None and mode is True:
-        bases = [module.names.qualify(base) or (base.id if isinstance(base, ast.Name) else "") for base in cls.bases]
-        if function.name in ("forward", "backward", "setup_context", "vjp", "jvp") and any(
-            base.endswith(("autograd.Function", "autograd.function.Function", "autograd.function.InplaceFunction"))
-            for base in bases
-        ):
-            return False
-        if function.name in _EVALUATING and any(base.endswith("LightningModule") for base in bases):
-            return False
-    return mode
-
-
-def _mentions_mode(node: ast.AST) -> bool:
-    words = ("no_grad", "inference_mode", "set_grad_enabled")
-    return any(getattr(item, "attr", getattr(item, "id", "")) in words for item in walk(node))
-
-
 def may_set_mode(run: Run, node: ast.expr) -> bool:
     """Whether a context manager of unknown make may switch grad mode off: a variable, or a call that says so."""
     if isinstance(node, (ast.Name, ast.Attribute, ast.IfExp)):
@@ -410,7 +346,7 @@ def may_set_mode(run: Run, node: ast.expr) -> bool:
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     own = run.module.survey.functions.get(name)
-    return bool(_MAY_SET.search(run.text(node.func))) or (own is not None and _mentions_mode(own.node))
+    return bool(MAY_SET.search(run.text(node.func))) or (own is not None and mentions_mode(own.node))
 
 
 def made_in_inference_mode(run: Run, value: Value, done: Run | None = None) -> None:
@@ -446,7 +382,7 @@ def names_inference_mode(run: Run, node: ast.expr) -> bool:
 
 def in_inference_mode(module: Module, function: Function) -> bool:
     """Whether a function is decorated with `torch.inference_mode`."""
-    if isinstance(function.node, ast.Module) or entry_mode(module, function) is not False:
+    if isinstance(function.node, ast.Module) or entry_mode(module.survey, function) is not False:
         return False
     targets = [item.func if isinstance(item, ast.Call) else item for item in function.node.decorator_list]
     return any(module.names.qualify(target) in INFERENCE_MODE for target in targets)
@@ -499,7 +435,7 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             known = functions.get(node) or module.nested(node)
             defined.add(node.name)
-            mode = entry_mode(module, known)
+            mode = entry_mode(module.survey, known)
             pending.extend((item, cls, within, on) for item in node.decorator_list)
             pending.extend((item, cls, node.name, mode is not False and on) for item in node.body)
             continue

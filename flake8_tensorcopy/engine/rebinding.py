@@ -25,8 +25,15 @@ def leaf_candidate(run: Run, place: Place, value: Value, source: ast.expr, name:
     obj = value.obj
     if obj is None or obj.owner != "fresh" or obj.leaf or value.refs[0].place is not None:
         return
-    if run.stmt is not None and (f"{name}.grad" in run.text(source) or _from_gradient(obj, before)):
+    if run.stmt is not None and (_names_gradient(run, source, name) or _from_gradient(obj, before)):
         run.leaf_candidates[place] = (run.stmt, name)
+
+
+def _names_gradient(run: Run, source: ast.expr, name: str) -> bool:
+    """Whether an expression has the gradient of a name in it."""
+    if run.function.found and not any(node.attr[:4] == "grad" for node in run.function.found.get(ast.Attribute, ())):
+        return False  # what most functions are spared is the text
+    return f"{name}.grad" in run.text(source)
 
 
 def _operands(obj: Obj) -> Iterator[Obj]:

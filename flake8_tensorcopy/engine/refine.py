@@ -8,7 +8,8 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     is_imported,
 )
-from flake8_tensorcopy.engine.graph import may_set_mode, mode_of
+from flake8_tensorcopy.engine.graph import may_set_mode
+from flake8_tensorcopy.engine.modes import mode_of
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (

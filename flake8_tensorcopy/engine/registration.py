@@ -137,24 +137,41 @@ def unregistered(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     ]
     if not attributes or not module.is_module(cls):
         return
-    runs: list[tuple[Function, Run]] = []
+    methods = methods_of(module, cls)
+    if any(method.name in _OWN for method in methods):
+        return
     used = methods_from(module, cls, "forward") - methods_from(module, cls, "__init__")
-    for method in methods_of(module, cls):
-        if method.name in _OWN:
-            return
-        if method.name in used:
-            continue
-        run = module.run_of(method) if not method.static else None
-        if run is not None and run.params:
-            runs.append((method, run))
+    asked = [method for method in methods if method.name not in used and not method.static]
+
+    def runs_of(some: list[Function]) -> list[tuple[Function, Run]]:
+        runs = ((method, module.run_of(method)) for method in some)
+        return [(method, run) for method, run in runs if run is not None and run.params]
+
     for name in attributes:
-        if _says_hidden(name) or any(_registers(run, "." + name) for _, run in runs):
+        if _says_hidden(name):
             continue
-        for function, run in runs:
+        for function, run in runs_of(_that_mention(asked, name)):
             fact = _first_item(module, run, "." + name)
             if fact is not None:
-                yield function, changed(fact, built=_replaceable(cls, fact, runs))
+                runs = runs_of(asked)
+                if not any(_registers(run, "." + name) for _, run in runs):
+                    yield function, changed(fact, built=_replaceable(cls, fact, runs))
                 break
+
+
+def _that_mention(methods: list[Function], attribute: str) -> list[Function]:
+    """The methods that name an attribute or a text like it, or call such a method."""
+    found = {
+        method.name
+        for method in methods
+        if any(node.attr == attribute for node in method.found.get(ast.Attribute, ())) or "setattr" in method.calls
+    }
+    grown = True
+    while grown:
+        more = {method.name for method in methods if not found.isdisjoint(method.calls)} - found
+        found |= more
+        grown = bool(more)
+    return [method for method in methods if method.name in found]
 
 
 def _replaceable(cls: Class, fact: UnregisteredItems, runs: list[tuple[Function, Run]]) -> ast.expr | None:

@@ -12,8 +12,9 @@ from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.cuts import finish_cuts
 from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, InferenceUse, SteppedBefore, UntrainedPart
 from flake8_tensorcopy.engine.features import OPTIMIZER, REQUIRES_GRAD
-from flake8_tensorcopy.engine.graph import ancestors, entry_mode, switches_off, without_grad
+from flake8_tensorcopy.engine.graph import ancestors, switches_off, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
+from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import start_of
 from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
@@ -435,7 +436,7 @@ def untrained_layers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
 
 
 def _switches(module: Module, method: Function) -> bool:
-    return not _MODES.isdisjoint(method.calls) or entry_mode(module, method) is False
+    return not _MODES.isdisjoint(method.calls) or entry_mode(module.survey, method) is False
 
 
 def _holder(module: Module, cls: Class) -> ast.AST | None:

@@ -146,12 +146,13 @@ def _assign(trace: Trace, node: ast.Assign) -> None:
     groups = value(trace, source)
     if len(node.targets) > 1 and not groups and not is_number(source):
         groups = (trace.made(container=collects(source)),)
+    kept = trace.recording and keeps_result(trace, source)
     for target in node.targets:
         bind_target(trace, target, groups, source)
-        for name in sorted(names_in(target)) if keeps_result(trace, source) else ():
+        for name in sorted(names_in(target)) if kept else ():
             if "." not in name:
                 _note_result(trace, trace.env[name], source)
-    if groups and keeps_result(trace, source):
+    if groups and kept:
         _note_result(trace, groups, source)
 
 

@@ -83,7 +83,8 @@ def applied(trace: Trace, given: Given, effects: Effects) -> Groups:
         if one.written:
             for parameter, part, shown in parts:
                 how = "object" if parameter == "self" else "call"
-                trace.write(part, shown, node.func, node, how, given.first, uncertain=bool(one.flags & CONVERTED))
+                unsure = bool(one.flags & CONVERTED)
+                trace.write(part, shown, node.func, node, how, given.first, uncertain=unsure, recorded=one.recorded)
         if one.returned:
             result += groups
             if any(parameter == "self" for parameter, *_ in parts) and given.receiver_name != "self":

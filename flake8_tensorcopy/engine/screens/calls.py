@@ -66,11 +66,16 @@ _EXPANDS = frozenset(
 )
 _SEVERAL = frozenset({"chunk", "split", "split_with_sizes", "unbind"})
 _PRODUCTS_IN_PLACE = frozenset("mul_ multiply_ div_ divide_ true_divide_".split())
+# Where functions come from that are known by their names.
+_KNOWN = ("torch.", "numpy.")
 _MAKERS = frozenset("new_zeros new_ones new_empty new_full new_tensor clone detach".split())
 
 
 def imported(trace: Trace, node: ast.expr) -> bool:
-    """Whether a dotted expression begins with what is imported."""
+    """Whether a dotted expression begins with what is imported; a plain name, and not defined in the file as well."""
+    survey = trace.sketch.survey
+    if isinstance(node, ast.Name) and (node.id in survey.functions or node.id in survey.classes):
+        return False
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in trace.imported and node.id not in trace.env
@@ -130,13 +135,16 @@ def _writes(trace: Trace, given: Given, name: str, qualified: str | None) -> Non
     from flake8_tensorcopy.engine.screens.values import path
 
     func = given.node.func
+    if qualified is not None and not qualified.startswith(_KNOWN):
+        return  # of another library: what it does is not known
+    recorded = qualified is None or not qualified.startswith("torch.nn.init.")
     for target, how in _written_by(given.node, name, qualified):
         groups, called_by = path(trace, target)
         trace.targets.append(target)
         operands = tuple(group for one, part in given.pairs() if one is not target for group in part)
         if isinstance(func, ast.Attribute) and func.value is not target:
             operands = (*operands, *given.receiver)
-        trace.write(groups, called_by, target, given.node, how, given.first, operands)
+        trace.write(groups, called_by, target, given.node, how, given.first, operands, recorded=recorded)
         if how == "activation" or (name[-1:] == "_" and keeps(name) & OUTPUT):
             trace.keep(groups, given.node)
 
@@ -160,7 +168,7 @@ def _of_name(trace: Trace, given: Given, name: str) -> Groups | None:
     """What a call of a plain name gives, where that needs no more than the name."""
 
     every = given.every
-    if name in trace.imported and name not in trace.env:
+    if imported(trace, given.node.func):
         qualified = trace.sketch.survey.names.qualify(given.node.func) or name
         return _imported(trace, given.node, qualified, every)
     if name == "setattr" and len(given.arguments) == 3:

@@ -41,6 +41,7 @@ class Effect(NamedTuple):
 
     paths: tuple[Path, ...]
     written: bool
+    recorded: bool  # by a write in grad mode, for all that is known
     returned: bool  # the result may be that, or hold it
     flags: int
 
@@ -312,6 +313,7 @@ def effects_of(sketch: Sketch) -> Effects | None:
             for deeper, below in list(inner.fields.items()):
                 outside.setdefault(find(below), []).append((name, (key, deeper)))
     written = {find(group) for write in trace.writes for group in write.groups} if sketch.features & WRITE else set()
+    recorded = {find(group) for write in trace.writes if write.recorded for group in write.groups}
     returned: set[Group] = set()
     fresh: int | None = None
     for _, groups in trace.returned:
@@ -327,7 +329,7 @@ def effects_of(sketch: Sketch) -> Effects | None:
     if not outside and fresh is None:
         return None
     found = tuple(
-        Effect(tuple(paths), group in written, group in returned, group.flags & HANDED_ON)
+        Effect(tuple(paths), group in written, group in recorded, group in returned, group.flags & HANDED_ON)
         for group, paths in outside.items()
         if group in written or group in returned or len(paths) > 1
     )

@@ -52,6 +52,8 @@ def object_keeps(trace: Trace, func: ast.expr) -> int:
 
 def keeps_result(trace: Trace, node: ast.expr) -> bool:
     """Whether an expression is, or has in it, the result of an operation that keeps its result."""
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)):
+        return False
     for one in walk(node):
         if isinstance(one, ast.Call):
             name = name_called(one.func)

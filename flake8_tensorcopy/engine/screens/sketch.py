@@ -292,7 +292,7 @@ class Sketch:
     def anything(self) -> Effects:
         """All that a call might do."""
         paths = tuple((name, ()) for name in (*self.given, *self.open, "self"))
-        return Effects(self.given, (Effect(paths, bool(self.features & WRITE), True, HANDED_ON),), 0)
+        return Effects(self.given, (Effect(paths, bool(self.features & WRITE), True, True, HANDED_ON),), 0)
 
     @cached_property
     def given(self) -> dict[str, int]:

@@ -106,7 +106,11 @@ def _with(trace: Trace, node: ast.With | ast.AsyncWith) -> bool:
         groups = trace.value(item.context_expr)
         if item.optional_vars is not None:
             bind_target(trace, item.optional_vars, groups, item.context_expr)
-    return trace.block(node.body)
+    outer = trace.recording
+    trace.recording = outer and not any(trace.without_grad(item.context_expr) for item in node.items)
+    ended = trace.block(node.body)
+    trace.recording = outer
+    return ended
 
 
 def _expr(trace: Trace, node: ast.Expr) -> None:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.modes import entry_mode, mode_of
 from flake8_tensorcopy.engine.screens.groups import (
     ARGUMENT,
     ATTRIBUTE,
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 MAX_ALTERNATIVES = 6
 MAX_VERSIONS = 6
+
+# What may switch grad mode on again, whatever a decorator or a block around it says.
+_SETS_MODE = frozenset({"enable_grad", "set_grad_enabled"})
 
 Env = dict[str, Groups]
 Arms = tuple[tuple[ast.AST, int], ...]  # the tests and cases that a statement stands in, and which arm
@@ -68,6 +72,7 @@ class Write(NamedTuple):
     late: bool
     binds: frozenset[str]
     alone: bool  # the statement is nothing else
+    recorded: bool  # in grad mode, for all that is known
     uncertain: bool = False  # a function that is called may write a copy instead
     operands: Groups = ()
     aliases: dict[str, Groups] = {}  # noqa: RUF012 - what else reached it, when it was written
@@ -105,6 +110,7 @@ class Trace:
         self.arms: Arms = ()
         self.loops: frozenset[int] = frozenset()
         self.late = False
+        self.recording = self._begins_recording()
         self.binds: frozenset[str] = frozenset()
         self.whole: ast.AST | None = None  # the statement under way, or the value that it is for
         self._frames: list[list[Env]] = []
@@ -128,6 +134,17 @@ class Trace:
         for inner in self._inner:  # the list grows meanwhile
             self._inner_function(inner)
 
+    def _begins_recording(self) -> bool:
+        """Whether the function may begin in grad mode."""
+        function = self.sketch.function
+        return not _SETS_MODE.isdisjoint(function.calls) or entry_mode(self.sketch.survey, function) is not False
+
+    def without_grad(self, node: ast.expr) -> bool:
+        """Whether a context manager surely switches grad mode off, and nothing in the function on again."""
+        if not isinstance(node, ast.Call) or not _SETS_MODE.isdisjoint(self.sketch.function.calls):
+            return False
+        return mode_of(self.sketch.survey.names.qualify(node.func), node) == "off"
+
     def _bind_parameters(self, node: FunctionNode) -> None:
         spec = node.args
         classes = self.sketch.survey.classes
@@ -143,7 +160,7 @@ class Trace:
 
     def _inner_function(self, node: FunctionNode | ast.Lambda) -> None:
         """A function inside, after all else: it may read what any binding gave to a name."""
-        outer, self.late = self.env, True
+        outer, self.late, self.recording = self.env, True, True
         self.env = {}
         for name, groups in self.every.items():
             kept = groups[-MAX_VERSIONS:]
@@ -219,7 +236,7 @@ class Trace:
 
     def keep(self, groups: Iterable[Group], node: ast.AST) -> None:
         """Note an operation that keeps something for backward."""
-        if kept := tuple(groups):
+        if self.recording and (kept := tuple(groups)):
             self.keepers.append(Keeper(self.tick, kept, node, self.arms, self.loops))
 
     def write(
@@ -232,6 +249,7 @@ class Trace:
         first: int,
         operands: Groups = (),
         uncertain: bool = False,
+        recorded: bool = True,
     ) -> None:
         """Note that something may be changed in place."""
         if not groups:
@@ -241,7 +259,7 @@ class Trace:
         self.writes.append(
             Write(
                 groups, name, target, node, how, first, self.tick, self.statement, self.arms, self.loops, self.late,
-                self.binds, alone, uncertain, operands, self.aliases(groups, name),
+                self.binds, alone, self.recording and recorded, uncertain, operands, self.aliases(groups, name),
             )
         )  # fmt: skip
 

@@ -312,7 +312,7 @@ _PARAMETERS = frozenset({"parameters", "named_parameters", "ParameterList", "Par
 
 def leaf_write(sketch: Sketch) -> bool:
     """What is written may be a leaf that requires grad: a parameter, or something with a gradient."""
-    writes = _writes(sketch)
+    writes = [write for write in _writes(sketch) if write.recorded]
     if sketch.features & (LEAF | GRAD | WRAP):
         return bool(writes)
     return any(_flags(write.groups) & LEAF_GROUP for write in writes)
