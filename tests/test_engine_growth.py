@@ -64,12 +64,28 @@ def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
     assert calls_made(many) <= MOST * calls_made(few)
 
 
-@pytest.mark.parametrize("shape", SIZES, ids=lambda shape: shape.__name__)
+# Many writes in one function, where many names are bound.
+LONG: dict[Callable[[int], str], int] = {
+    shapes.one_function: 1200,
+    shapes.straight: 1200,
+    shapes.guarded: 1200,
+    shapes.rewritten: 120,
+    shapes.branches: 120,
+    shapes.appended: 120,
+    shapes.loops: 40,
+    shapes.calls: 40,
+    shapes.methods: 40,
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"), [*SIZES.items(), *LONG.items()], ids=lambda given: getattr(given, "__name__", "")
+)
 def test_the_work_of_the_screens_grows_with_the_code(
-    shape: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+    shape: Callable[[int], str], size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(analysis, "_passes", lambda sketch, kinds: [one(sketch) for one in SCREENS.values()] and False)
-    few, many = (ast.parse(shape(number)) for number in (SIZES[shape], 10 * SIZES[shape]))
+    few, many = (ast.parse(shape(number)) for number in (size, 10 * size))
     analyse(few, ALL)
     assert calls_made(many) <= MOST * calls_made(few)
 

@@ -31,9 +31,7 @@ def leaf_candidate(run: Run, place: Place, value: Value, source: ast.expr, name:
 
 def _names_gradient(run: Run, source: ast.expr, name: str) -> bool:
     """Whether an expression has the gradient of a name in it."""
-    if run.function.found and not any(node.attr[:4] == "grad" for node in run.function.found.get(ast.Attribute, ())):
-        return False  # what most functions are spared is the text
-    return f"{name}.grad" in run.text(source)
+    return run.asks_gradient and f"{name}.grad" in run.text(source)
 
 
 def _operands(obj: Obj) -> Iterator[Obj]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import ops
@@ -280,6 +281,12 @@ class Run:
                     known = "..."
             self._texts[node] = known
         return known
+
+    @cached_property
+    def asks_gradient(self) -> bool:
+        """Whether the function may name a gradient: not known of functions inside others."""
+        found = self.function.found
+        return not found or any(node.attr[:4] == "grad" for node in found.get(ast.Attribute, ()))
 
     def names_in(self, node: ast.AST) -> tuple[str, ...]:
         """The names that an expression mentions."""

@@ -67,6 +67,8 @@ class Sketches:
         self._known: dict[Function, Sketch] = {}
         self._called: dict[str, list[Effects]] = {}
         self._on: dict[tuple[Class, str], list[Effects]] = {}
+        self._callers: dict[frozenset[str], frozenset[str]] = {}
+        self._called_by: dict[str, list[str]] | None = None
 
     def of(self, function: Function) -> Sketch:
         """The sketch of a function of the file."""
@@ -154,6 +156,25 @@ class Sketches:
                     return here.methods[name]
                 pending += self._bases(here)
         return None
+
+    def callers_of(self, names: frozenset[str]) -> frozenset[str]:
+        """The functions of the file that call one of these names, or one another that does, by their names."""
+        known = self._callers.get(names)
+        if known is None:
+            if self._called_by is None:
+                self._called_by = {}
+                for caller, calls in self.survey.once(callees).items():
+                    for name in calls:
+                        self._called_by.setdefault(name, []).append(caller)
+            found: set[str] = set()
+            pending = list(names)
+            while pending:
+                for caller in self._called_by.get(pending.pop(), ()):
+                    if caller not in found:
+                        found.add(caller)
+                        pending.append(caller)
+            known = self._callers[names] = frozenset(found)
+        return known
 
     # ----- attributes, by their names alone
 
@@ -284,6 +305,16 @@ class Sketches:
             )
             for attribute in attributes
         )
+
+
+def callees(survey: Survey) -> dict[str, set[str]]:
+    """What the functions of a file call, by their names; an object's constructor under that of its class."""
+    found: dict[str, set[str]] = {}
+    for function in survey.all:
+        found.setdefault(function.name, set()).update(function.calls)
+        if function.name == "__init__" and function.cls is not None:
+            found.setdefault(function.cls.name, set()).update(function.calls)
+    return found
 
 
 def _attributes(node: ast.Assign) -> list[str]:

@@ -175,7 +175,7 @@ def builds_optimizer(sketch: Sketch) -> bool:
     if sketch.features & OPTIMIZER:
         return True
     builders = sketch.of_file(_builders)
-    return bool(builders) and (sketch.function.name in builders or not builders.isdisjoint(sketch.reach))
+    return bool(builders) and (sketch.function.name in builders or sketch.comes_to_call(builders))
 
 
 def _builders(survey: Survey) -> frozenset[str]:
@@ -226,11 +226,14 @@ def moved_leaf(sketch: Sketch) -> bool:
     return any(one.attr == "grad" for one in sketch.attributes) or builds_optimizer(sketch)
 
 
+_PARAMETER = frozenset({"Parameter"})
+
+
 def moved_parameter(sketch: Sketch) -> bool:
     """A Parameter is made here or in what is called, and an attribute is set or something is registered."""
-    known = sketch.function.calls
-    if "Parameter" not in known and "Parameter" not in sketch.reach:
+    if not sketch.comes_to_call(_PARAMETER):
         return False
+    known = sketch.function.calls
     if not known.isdisjoint(("setattr", "register_parameter", "register_module", "add_module")):
         return True
     return any(isinstance(one.ctx, ast.Store) for one in sketch.attributes)

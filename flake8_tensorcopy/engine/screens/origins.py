@@ -6,6 +6,7 @@ The order of the statements counts here, which it does not in `Flow`; it costs a
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -37,6 +38,22 @@ class Binding(NamedTuple):
 
     at: tuple[int, int]
     value: ast.expr | None
+
+
+def _place(binding: Binding) -> tuple[int, int]:
+    return binding.at
+
+
+def _within(bound: list[Binding], node: ast.AST) -> list[Binding]:
+    """Of the bindings of a name, sorted, those in a statement."""
+    first = bisect_left(bound, start_of(node), key=_place)
+    return bound[first : bisect_left(bound, end_of(node), first, key=_place)]
+
+
+def _any_between(positions: list[int], first: int, last: int) -> bool:
+    """Whether one of the sorted positions is `first` or behind it, and before `last`."""
+    place = bisect_left(positions, first)
+    return place < len(positions) and positions[place] < last
 
 
 class Origins:
@@ -74,6 +91,9 @@ class Origins:
         self._inner = [(start_of(one), end_of(one)) for one in sketch.function.inner]
         self._body = sketch.function.node.body
         self.turned = False
+        self._statements: dict[int, tuple[list[tuple[int, int]], list[int]]] = {}
+        for bindings in self._bound.values():
+            bindings.sort(key=_place)
         self._reaching: dict[tuple[str, tuple[int, int]], list[ast.expr | None]] = {}
 
     def _bind(self, target: ast.expr, value: ast.expr, at: ast.AST) -> None:
@@ -114,9 +134,8 @@ class Origins:
         if deep > MAX_DEPTH:
             known += [one.value for one in bound]
             return False
-        index = len(body) - 1
-        while index > 0 and start_of(body[index]) > place:
-            index -= 1
+        starts, matches = self._of_block(body)
+        index = max(bisect_right(starts, place) - 1, 0)
         here = body[index]
         for block in _blocks(here):
             if block and start_of(block[0]) <= place < end_of(block[-1]):
@@ -124,7 +143,7 @@ class Origins:
                     return True
                 break
         # What a pass of a loop binds reaches the next one; what an expression binds, the rest of it.
-        inside = [one for one in bound if start_of(here) <= one.at < end_of(here)]
+        inside = _within(bound, here)
         if isinstance(here, ast.If):
             known += [one.value for one in inside if one.at < end_of(here.test)]
         elif isinstance(here, _LOOPS):
@@ -133,15 +152,29 @@ class Origins:
             known += [None, *(one.value for one in inside if one.at <= place)]
         else:
             known += [one.value for one in inside if one.at <= place and one.at != start_of(here)]
-        for node in reversed(body[:index]):
-            inside = [one for one in bound if start_of(node) <= one.at < end_of(node)]
-            if isinstance(node, ast.Match):
+        # Only the statements before it that bind the name are looked at, the last one first.
+        left = bisect_left(bound, start_of(here), key=_place)
+        while left and bound[left - 1].at >= starts[0]:
+            before = bisect_right(starts, bound[left - 1].at, 0, index) - 1
+            if _any_between(matches, before, index):
                 known.append(None)
-            if inside:
-                known += [one.value for one in inside]
-                if _binds(node, inside, 0):
-                    return True
+            index, node = before, body[before]
+            inside = _within(bound, node)
+            known += [one.value for one in inside]
+            if inside and _binds(node, inside, 0):
+                return True
+            left = bisect_left(bound, starts[before], key=_place)
+        if _any_between(matches, 0, index):
+            known.append(None)
         return False
+
+    def _of_block(self, body: list[Any]) -> tuple[list[tuple[int, int]], list[int]]:
+        """Where the statements of a block start, and which of them are `match`, whose patterns bind names too."""
+        known = self._statements.get(id(body))
+        if known is None:
+            matches = [position for position, node in enumerate(body) if isinstance(node, ast.Match)]
+            known = self._statements[id(body)] = ([start_of(node) for node in body], matches)
+        return known
 
     # ----- values
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.features import WRITE
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.screens.effects import HANDED_ON, Effect, Effects, Sketches, effects_of
+from flake8_tensorcopy.engine.screens.effects import HANDED_ON, Effect, Effects, Sketches, callees, effects_of
 from flake8_tensorcopy.engine.screens.trace import Trace
 from flake8_tensorcopy.engine.source import Function, Survey
 
@@ -246,23 +246,12 @@ class Sketch:
     @property
     def callees(self) -> dict[str, set[str]]:
         """What the functions of the file call, by their names; an object's constructor under that of its class."""
-        return self.of_file(_callees)
+        return self.of_file(callees)
 
-    @cached_property
-    def reach(self) -> frozenset[str]:
-        """The names of what the function calls, and of what the functions of this file behind those names call."""
-        named = self.callees
-        found = set(self.function.calls)
-        pending = list(found & named.keys())
-        seen = set(pending)
-        while pending:
-            new = named[pending.pop()]
-            found |= new
-            for name in new & named.keys():
-                if name not in seen:
-                    seen.add(name)
-                    pending.append(name)
-        return frozenset(found)
+    def comes_to_call(self, names: frozenset[str]) -> bool:
+        """Whether one of these names is called, or by the functions of this file behind what is called."""
+        calls = self.function.calls
+        return not calls.isdisjoint(names) or not calls.isdisjoint(self.file.callers_of(names))
 
     @cached_property
     def from_where(self) -> Origins:
@@ -404,13 +393,4 @@ def _renamed(survey: Survey) -> dict[str, str]:
         last = whole.rpartition(".")[2]
         if last != name:
             found[name] = last
-    return found
-
-
-def _callees(survey: Survey) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for function in survey.all:
-        found.setdefault(function.name, set()).update(function.calls)
-        if function.name == "__init__" and function.cls is not None:
-            found.setdefault(function.cls.name, set()).update(function.calls)
     return found

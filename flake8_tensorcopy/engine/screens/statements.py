@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def _if(trace: Trace, node: ast.If) -> bool:
     """An `if` with all its `elif`s: no recursion from one to the next."""
     ends: list[Env] = []
+    since = len(trace.log)
     number = 0
     top = node
     while True:
@@ -34,13 +35,14 @@ def _if(trace: Trace, node: ast.If) -> bool:
         elif (end := trace.arm(top, number, node.orelse, env)) is not None:
             ends.append(end)
         break
-    trace.merge(ends)
+    trace.merge(ends, since)
     return bool(ends)
 
 
 def _match(trace: Trace, node: ast.Match) -> bool:
     subject = trace.value(node.subject)
     env = trace.env
+    since = len(trace.log)
     ends: list[Env] = [env]
     for number, case in enumerate(node.cases):
         trace.env = dict(env)
@@ -52,7 +54,7 @@ def _match(trace: Trace, node: ast.Match) -> bool:
             trace.value(case.guard)
         if (end := trace.arm(node, number, case.body, trace.env)) is not None:
             ends.append(end)
-    trace.merge(ends)
+    trace.merge(ends, since)
     return True
 
 
@@ -78,22 +80,23 @@ def _while(trace: Trace, node: ast.While) -> None:
 
 def _try(trace: Trace, node: ast.Try) -> bool:
     before = dict(trace.env)
+    since = len(trace.log)
     reached_end = trace.block(node.body)
     after = trace.env
     ends: list[Env] = []
-    trace.merge([before, after])
+    trace.merge([before, after], since)
     broken = trace.env
     for handler in node.handlers:
         trace.env = dict(broken)
         if handler.name:
-            trace.env[handler.name] = ()
+            trace.bind(handler.name, ())
         if trace.block(handler.body):
             ends.append(trace.env)
     trace.env = after
     if reached_end and trace.block(node.orelse):
         ends.append(trace.env)
     if ends:
-        trace.merge(ends)
+        trace.merge(ends, since)
     else:
         trace.env = broken
     return trace.block(node.finalbody) and bool(ends)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_ALTERNATIVES = 6
 MAX_VERSIONS = 6
+MAX_LOOKED_AT = 1 << 16  # names, for all writes together: what reached later ones is not known
 
 # What may switch grad mode on again, whatever a decorator or a block around it says.
 _SETS_MODE = frozenset({"enable_grad", "set_grad_enabled"})
@@ -75,7 +76,7 @@ class Write(NamedTuple):
     recorded: bool  # in grad mode, for all that is known
     uncertain: bool = False  # a function that is called may write a copy instead
     operands: Groups = ()
-    aliases: dict[str, Groups] = {}  # noqa: RUF012 - what else reached it, when it was written
+    aliases: dict[str, Groups] | None = None  # what else reached it, when it was written; None if that is not known
 
 
 class Keeper(NamedTuple):
@@ -113,6 +114,8 @@ class Trace:
         self.recording = self._begins_recording()
         self.binds: frozenset[str] = frozenset()
         self.whole: ast.AST | None = None  # the statement under way, or the value that it is for
+        self._looked_at = 0
+        self.log: list[str] = []  # the names that were bound, in order: all that arms and passes can differ in
         self._frames: list[list[Env]] = []
         self.inner_names: set[str] = set()
         # A number at first, perhaps: what is added may make a tensor of it.
@@ -212,6 +215,7 @@ class Trace:
                 join(groups)
                 groups = (find(groups[0]),)
         self.env[name] = groups
+        self.log.append(name)
         if groups:
             self.every.setdefault(name, []).extend(groups)
             self.note_gradient(groups)
@@ -222,10 +226,13 @@ class Trace:
         group.loops = self.loops
         return group
 
-    def aliases(self, groups: Groups, name: str) -> dict[str, Groups]:
+    def aliases(self, groups: Groups, name: str) -> dict[str, Groups] | None:
         """The other names that reach something at this moment; not asked of what outlives the passes of a loop."""
         if self.late or any(not self.loops <= one.loops for one in groups):
             return {}
+        self._looked_at += len(self.env)
+        if self._looked_at > MAX_LOOKED_AT:
+            return None
         tops = {find(one) for one in groups}
         found: dict[str, Groups] = {}
         root = root_of(name)
@@ -304,23 +311,26 @@ class Trace:
 
         return value(self, node)
 
-    def merge(self, envs: list[Env]) -> None:
-        """Go on with what any of several paths has bound."""
+    def merge(self, envs: list[Env], since: int) -> None:
+        """Go on with what any of several paths has bound, since the log was as long as that."""
         if not envs:
             return
         if len(envs) == 1:
             self.env = envs[0]
             return
         merged = dict(envs[0])
-        for env in envs[1:]:
-            for name, groups in env.items():
+        for name in dict.fromkeys(self.log[since:]):
+            for env in envs[1:]:
+                groups = env.get(name)
+                if groups is None:
+                    continue
                 known = merged.get(name)
                 if known is None:
                     entry = self.entry.get(name)
-                    merged[name] = groups if entry is None else tuple({*groups, entry})
+                    merged[name] = groups if entry is None else tuple(dict.fromkeys((*groups, entry)))
                 elif known is not groups and known != groups:
                     merged[name] = tuple(dict.fromkeys((*known, *groups)))
-        for name, groups in merged.items():
+            groups = merged.get(name, ())
             if len(groups) > MAX_ALTERNATIVES:
                 find(groups[0]).flags |= JOINED
                 join(groups)
@@ -339,6 +349,7 @@ class Trace:
     def loop(self, bind: Callable[[], None] | None, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         """A loop, gone through once: what it has bound at its end is what it may begin with."""
         before = dict(self.env)
+        since = len(self.log)
         outer = self.loops
         self.loops = outer | {self.statement}
         frame: list[Env] = []
@@ -349,8 +360,10 @@ class Trace:
             frame.append(self.env)
         self._frames.pop()
         self.loops = outer
+        bound = dict.fromkeys(self.log[since:])
         for env in frame:
-            for name, groups in env.items():
+            for name in bound:
+                groups = env.get(name, ())
                 known = before.get(name)
                 if known is None:
                     known = (self.entry[name],) if name in self.entry else ()
@@ -359,7 +372,7 @@ class Trace:
                     if len(different) > 1:
                         find(groups[0]).flags |= JOINED
                         join(different)
-        self.merge([before, *frame])
+        self.merge([before, *frame], since)
         self.block(orelse)
 
     def leave(self) -> bool:

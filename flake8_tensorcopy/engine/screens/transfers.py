@@ -121,7 +121,7 @@ def round_trip(sketch: Sketch) -> bool:
         one.arg == "device" for node in sketch.calls_of(_OF_ARRAYS) for one in node.keywords
     ):
         return False
-    return not _OF_ARRAYS.isdisjoint(sketch.function.calls) or not _OF_ARRAYS.isdisjoint(sketch.reach)
+    return sketch.comes_to_call(_OF_ARRAYS)
 
 
 # ----- numbers
@@ -227,7 +227,7 @@ def unwaited_read(sketch: Sketch) -> bool:
     if _starts(sketch):
         return True
     starting = sketch.of_file(_starting)
-    return bool(starting) and not starting.isdisjoint(sketch.reach)
+    return bool(starting) and sketch.comes_to_call(starting)
 
 
 def _starts(sketch: Sketch) -> bool:

@@ -99,8 +99,8 @@ def _read_later(trace: Trace, write: Write, own: bool = False) -> bool:
             if load.tick <= write.first and not load.late and load.statement != write.statement:
                 continue
             root = root_of(load.name)
-            held = write.aliases.get(root, ())
-            known = load.late or load.name not in trace.every or root == root_of(write.name)
+            held = write.aliases.get(root, ()) if write.aliases is not None else ()
+            known = write.aliases is None or load.late or load.name not in trace.every or root == root_of(write.name)
             if not known and not any(one in held for one in load.version):
                 continue
         if write.name.startswith((f"{load.name}.", f"{load.name}[")):
