@@ -20,6 +20,7 @@ from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, SNAPSHOT, UNSURE, VIEW, Link, Obj, Ref, Shape, Value
 
 MAX_STEPS = 12
+MAX_LINKS = 40  # of views of views
 
 # Of what is not a reduction: the dimensions come first (`x.sum(1)`), or behind another argument (`x.norm(2, 1)`).
 _SECOND = frozenset({"norm"})
@@ -167,7 +168,7 @@ def layout_of(run: Run, ref: Ref, depth: int = 0) -> Layout | None:
         if not isinstance(first, ast.Subscript) or literal(first.slice) not in (0, 1):
             return None  # a pair
         chain = chain[1:]
-    layout = _made(run, obj, depth)
+    layout = _made(run, obj, depth) if len(chain) <= MAX_LINKS else None
     for link in chain:
         if layout is None:
             return None

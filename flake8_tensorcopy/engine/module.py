@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.graph import frozen_attributes
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import Below, walk
 from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref, Value, both_arms
 
@@ -66,6 +66,8 @@ class Module:
         self.registered: set[Obj] = set()  # lists that a ModuleList or ParameterList was made of
         self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
         self._callers_run: set[str] = set()
+        self._below: dict[ast.AST, Below] = {}
+        self.freezes: bool | None = None  # whether the file switches `requires_grad` off, once asked for
         self.at_line: dict[int, Function] | None = None  # the innermost function around each line, once asked for
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
@@ -86,6 +88,13 @@ class Module:
         if known is None:
             choices = [self.arms((id(node), loop, position)) for position in range(len(node.cases))]
             known = self._cases[(node, loop)] = list(one_each(choices))
+        return known
+
+    def below(self, node: ast.AST) -> Below:
+        """What stands below a node, gone through once."""
+        known = self._below.get(node)
+        if known is None:
+            known = self._below[node] = Below(node)
         return known
 
     # ----- runs of other functions

@@ -47,6 +47,22 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+class Below:
+    """What stands below a node: each node with what it stands in, names and attributes by what they are called."""
+
+    def __init__(self, top: ast.AST) -> None:
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.names: dict[str, list[ast.Name]] = {}
+        self.attributes: dict[str, list[ast.Attribute]] = {}
+        for node in walk(top):
+            for child in children(node):
+                self.parents[child] = node
+            if isinstance(node, ast.Name):
+                self.names.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.Attribute):
+                self.attributes.setdefault(node.attr, []).append(node)
+
+
 def start_of(node: ast.AST | None) -> tuple[int, int]:
     """The line and column where a node starts: of two on one line, the later one has the greater."""
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)

@@ -237,6 +237,7 @@ class Run:
         self.shown: set[Place] = set()
         self.shared_objs: dict[tuple[object, ...], Obj] = {}
         self.written_back: set[Obj] = set()
+        self.cleared: dict[ast.AST, frozenset[str]] = {}  # whose gradients are cleared below a node, once asked for
         self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
         self.branches: dict[ast.expr, tuple[tuple[ast.expr, Value], ...]] = {}  # of conditional expressions

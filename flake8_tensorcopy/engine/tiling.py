@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.axes import ONE, Of, Size
 from flake8_tensorcopy.engine.facts import MixedRepeats
 from flake8_tensorcopy.engine.layouts import literals, size_of
-from flake8_tensorcopy.engine.nodes import end_of, start_of
+from flake8_tensorcopy.engine.nodes import end_of, start_of, walk
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import Obj, Ref
 
+MAX_PAIRS = 400  # of calls in one function
+
 REPEATS = frozenset({"repeat", "tile", "repeat_interleave"})
+
+
+# An expression that takes several operands: where it stands, and what each of them names.
+Uses = tuple[tuple[int, int], list[set[str]]]
 
 
 class Tiling(NamedTuple):
@@ -73,13 +80,16 @@ def mixed_repeats(run: Run) -> None:
     """Calls whose results are used together, of which one repeats the elements and the other the whole."""
     whole = {id(one.node): one for one in run.tilings if not one.each}
     each = {id(one.node): one for one in run.tilings if one.each}
+    if len(whole) * len(each) > MAX_PAIRS:
+        return
+    uses: list[Uses] = []
     for one in whole.values():
         for other in each.values():
             if one.times != other.times or one.axis != other.axis:
                 continue
             if one.obj is other.obj and one.array == other.array:
                 continue  # each of one with each of the same: every pair
-            if _together(run, one, other):
+            if _together(run, one, other, uses):
                 run.fact(
                     MixedRepeats(
                         site=one.node,
@@ -93,7 +103,7 @@ def mixed_repeats(run: Run) -> None:
                 break
 
 
-def _together(run: Run, one: Tiling, other: Tiling) -> bool:
+def _together(run: Run, one: Tiling, other: Tiling, uses: list[Uses]) -> bool:
     """Both stand in one statement, or one statement names both results."""
     if one.stmt is other.stmt:
         return True
@@ -102,24 +112,32 @@ def _together(run: Run, one: Tiling, other: Tiling) -> bool:
         return False
     if _owner(mine) is not None and _owner(mine) == _owner(theirs):
         return True  # both are kept in one place
-    body = run.function.node.body
-    for statement in body:
-        for node in ast.walk(statement):
+    if not uses:
+        uses += _uses(run)
+    after = max(end_of(one.node), end_of(other.node))
+    return any(
+        mine in left and theirs in right
+        for place, named in uses
+        if place > after
+        for left in named
+        for right in named
+        if left is not right
+    )
+
+
+def _uses(run: Run) -> Iterator[Uses]:
+    """The expressions that take several operands, each with what its operands name."""
+    for statement in run.function.node.body:
+        for node in walk(statement):
             if not isinstance(node, (ast.Tuple, ast.List, ast.Dict, ast.Call, ast.BinOp, ast.Compare)):
                 continue
-            if isinstance(getattr(node, "ctx", None), ast.Store):
-                continue
-            if start_of(node) <= max(end_of(one.node), end_of(other.node)):
-                continue
-            named = [_named_in(run, item) for item in _operands(node)]
-            if any(mine in left and theirs in right for left in named for right in named if left is not right):
-                return True
-    return False
+            if not isinstance(getattr(node, "ctx", None), ast.Store):
+                yield start_of(node), [_named_in(run, item) for item in _operands(node)]
 
 
 def _named_in(run: Run, node: ast.expr) -> set[str]:
     """The names and attributes that an expression is made of."""
-    return {run.text(item) for item in ast.walk(node) if isinstance(item, (ast.Name, ast.Attribute, ast.Subscript))}
+    return {run.text(item) for item in walk(node) if isinstance(item, (ast.Name, ast.Attribute, ast.Subscript))}
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:

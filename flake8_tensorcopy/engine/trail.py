@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from flake8_tensorcopy.engine.values import Arm, Obj, Ref, Value
+from flake8_tensorcopy.engine.values import Arm, Obj, Ref, Value, Write
 
 
 class ModuleCall(NamedTuple):
@@ -87,6 +87,7 @@ class Trail:
     updates: list[Update] = field(default_factory=list)
     zeroed: list[Value] = field(default_factory=list)  # receivers of `zero_grad()`
     optimizers: dict[Obj, Holds] = field(default_factory=dict)
+    moved: dict[Write, frozenset[Obj]] = field(default_factory=dict)  # by steps of optimizers of unknown make
     rebuilt: list[Rebuilt] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     alike: dict[Obj, tuple[Ref, Ref]] = field(default_factory=dict)  # differences of a tensor with itself

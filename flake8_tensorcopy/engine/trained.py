@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.graph import ancestors, switches_off, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.nodes import start_of
+from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
 from flake8_tensorcopy.engine.source import Class, Function
@@ -34,6 +34,10 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.run import Backward, Run
+
+_SIZES = frozenset({"in_features", "out_features"})  # of a layer
+
+MAX_STEPS = 50  # of an optimizer before a `backward()`: the last ones
 
 # Modules of torch.nn in which weights meet what other weights made.
 _DEEP = ("LSTM", "GRU", "RNN", "Transformer", "MultiheadAttention")
@@ -218,7 +222,7 @@ def _judge_steps(run: Run, backward: Backward) -> None:
         write
         for write in run.log
         if write.how == "training" and write.tick < backward.tick and not exclusive(write.arms, backward.arms)
-    ]
+    ][-MAX_STEPS:]
     if not steps:
         return
     reached = set(linked(backward.ref.obj))
@@ -244,20 +248,30 @@ def _judge_steps(run: Run, backward: Backward) -> None:
 def _moves(run: Run, write: Write, module: Obj) -> bool:
     """Whether a step moves a module: its optimizer was built from that, or nothing else has got a gradient by the last
     `backward()` before it."""
-    if module in holds_of(run, write):
-        return True
+    return module in holds_of(run, write) or _all_moved(run, write) == {module}
+
+
+def _all_moved(run: Run, write: Write) -> frozenset[Obj]:
+    """What has got a gradient by the last `backward()` before a step of an optimizer of unknown make."""
+    known = run.trail.moved.get(write)
+    if known is None:
+        known = run.trail.moved[write] = frozenset(_with_gradients(run, write))
+    return known
+
+
+def _with_gradients(run: Run, write: Write) -> Iterator[Obj]:
     base, name = run.method_calls.get(write.node, (None, "")) if isinstance(write.node, ast.Call) else (None, "")
     obj = base.obj if base is not None else None
     if name != "step" or obj is None or (obj.kind == "optimizer" and obj.data):
-        return False
+        return
     before = [one for one in run.backwards if one.tick < write.tick and not exclusive(one.arms, write.arms)]
     if not before or detached(before[-1].ref):
-        return False
+        return
     reached = set(linked(before[-1].ref.obj))
-    walked = {
-        call.module for call in run.trail.calls if call.grad is not False and not reached.isdisjoint(call.results)
-    }
-    return {one for one in walked if not (library.says_loss(one.key) or _weightless(one))} == {module}
+    for call in run.trail.calls:
+        if call.grad is not False and not reached.isdisjoint(call.results):
+            if not (library.says_loss(call.module.key) or _weightless(call.module)):
+                yield call.module
 
 
 def _weightless(module: Obj) -> bool:
@@ -303,13 +317,13 @@ def _weighted(obj: Obj | None) -> bool:
 
 def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
     stepped = any(base.obj is optimizer and name == "step" for base, name in run.method_calls.values())
-    if not stepped or not run.backwards or "requires_grad" in _attributes(run.function.node):
+    if not stepped or not run.backwards or "requires_grad" in run.module.below(run.function.node).attributes:
         return
     for module in holds.modules:
         given = module in run.params and module.kind in ("module", "unknown") and module.data is None
         if not (given and not _freezes(run.module)) and (module.owner != "fresh" or module.kind != "module"):
             continue
-        if _escapes(run.function.node, module.key):
+        if _escapes(run.module, run.function.node, module.key):
             continue
         calls = [call for call in run.trail.calls if call.module is module]
         if not calls or any(call.grad is not False for call in calls):
@@ -333,30 +347,26 @@ def judge_inputs(run: Run) -> None:
                 run.tape.found.append(InferenceUse(site=call.node, value=name, made=ref.obj.node, keeper=keeper))
 
 
-def _attributes(node: ast.AST) -> set[str]:
-    return {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
-
-
 def _freezes(module: Module) -> bool:
     """Whether the file sets `requires_grad` of anything to something else than True."""
-    return any(
-        switches_off(node)
-        for function in module.survey.all
-        if function.features & REQUIRES_GRAD
-        for node in ast.walk(function.node)
-    )
+    if module.freezes is None:
+        module.freezes = any(
+            switches_off(node)
+            for function in module.survey.all
+            if function.features & REQUIRES_GRAD
+            for node in walk(function.node)
+        )
+    return module.freezes
 
 
-def _escapes(node: ast.AST, name: str, owner: str = "", harmless: frozenset[str] = _HARMLESS) -> bool:
+def _escapes(module: Module, node: ast.AST, name: str, owner: str = "", harmless: frozenset[str] = _HARMLESS) -> bool:
     """Whether a module is used otherwise than by calls of it and of its own methods."""
-    parents = {child: part for part in ast.walk(node) for child in ast.iter_child_nodes(part)}
-    for part in ast.walk(node):
-        if owner:
-            if not (isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.ctx, ast.Load)):
-                continue
-        elif not (isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)):
+    below = module.below(node)
+    named: Sequence[ast.Name | ast.Attribute] = (below.attributes if owner else below.names).get(name, ())
+    for part in named:
+        if not isinstance(part.ctx, ast.Load):
             continue
-        above = parents.get(part)
+        above = below.parents.get(part)
         own = isinstance(part, ast.Name) or (isinstance(part.value, ast.Name) and part.value.id == owner)
         if isinstance(above, ast.Call) and above.func is part and own:
             continue
@@ -372,7 +382,7 @@ def untrained_parts(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
     """A module of `self` that the optimizer of `__init__` holds, and all methods call without a graph."""
     init = cls.methods.get("__init__")
     start = module.run_of(init) if init is not None else None
-    if start is None or start.state is None or not start.params or "requires_grad" in _attributes(cls.node):
+    if start is None or start.state is None or not start.params or "requires_grad" in module.below(cls.node).attributes:
         return
     runs = [(method, module.run_of(method)) for method in methods_of(module, cls) if not method.static]
     for optimizer, holds in start.trail.optimizers.items():
@@ -395,7 +405,7 @@ def untrained_parts(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
             # Under whatever names the object has the module.
             every = [one for other in names if names[other] is names[key] for one in calls[other]]
             if found and trained and all(_off(module, method, call) for method, call in every):
-                if not _escapes(module.survey.body.node, key[1:], "self"):
+                if not _escapes(module, module.survey.body.node, key[1:], "self"):
                     method, call = found[0]
                     yield method, UntrainedPart(site=call.node, module=f"self{key}", optimizer=optimizer.node)
 
@@ -430,7 +440,7 @@ def untrained_layers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
         found = calls[key]
         meant = not _MEANT.isdisjoint(key[1:].lower().split("_")) or cls.assigns.get(key[1:], set()) != {"__init__"}
         if not meant and all(_off(module, method, call) for method, call in found):
-            if not _escapes(module.survey.body.node, key[1:], "self", frozenset({"in_features", "out_features"})):
+            if not _escapes(module, module.survey.body.node, key[1:], "self", _SIZES):
                 method, call = found[0]
                 yield method, UntrainedPart(site=call.node, module=f"self{key}", optimizer=optimizer)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts.lost import Change
+from flake8_tensorcopy.engine.nodes import Below
 from flake8_tensorcopy.engine.run import Run
 
 _SIGNS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
@@ -101,20 +103,33 @@ def _clears(run: Run, target: ast.expr) -> bool:
     """The function (for what an object holds, its class) sets the gradient to None or to zero."""
     cls = run.function.cls
     local = isinstance(target, ast.Name) or cls is None
-    held = {run.text(target), *run.function.loops}  # a loop over what is trained clears all of it
-    for node in ast.walk(run.function.node if local or cls is None else cls.node):
-        match node:
-            case ast.Assign(targets=[ast.Attribute(value=owner, attr="grad")]):
-                pass
-            case ast.Call(func=ast.Attribute(value=ast.Attribute(value=owner, attr="grad"), attr="zero_" | "fill_")):
-                pass
-            case ast.Call(func=ast.Attribute(attr="zero_grad")):
-                return True
-            case _:
-                continue
-        if run.text(owner) in held:
-            return True
-    return False
+    node = run.function.node if local or cls is None else cls.node
+    cleared = run.cleared.get(node)
+    if cleared is None:
+        cleared = run.cleared[node] = frozenset(_cleared(run, node))
+    # A loop over what is trained clears all of it, as `zero_grad()` does.
+    return not cleared.isdisjoint(("", run.text(target), *run.function.loops))
+
+
+def _cleared(run: Run, node: ast.AST) -> Iterator[str]:
+    """What has its gradient set to None or to zero, as texts; an empty one for all there is."""
+    below = run.module.below(node)
+    for part in below.attributes.get("zero_grad", ()):
+        if _is_called(part, below):
+            yield ""
+    for part in below.attributes.get("grad", ()):
+        above = below.parents[part]
+        if isinstance(above, ast.Assign):
+            clears = above.targets == [part]
+        else:
+            clears = isinstance(above, ast.Attribute) and above.attr in ("zero_", "fill_") and _is_called(above, below)
+        if clears:
+            yield run.text(part.value)
+
+
+def _is_called(node: ast.expr, below: Below) -> bool:
+    above = below.parents.get(node)
+    return isinstance(above, ast.Call) and above.func is node
 
 
 def _arguments(run: Run) -> set[str]:

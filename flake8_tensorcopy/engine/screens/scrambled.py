@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.source import called_name
 
 VIEWS = frozenset({"view", "reshape"})
 _SIZED = MAKERS | RESHAPES
+MAX_PAIRS = 400  # of calls with sizes: to run a function costs less than to go through more
 
 # What a size may be: of an axis, a product or quotient, a number, or a name for something else.
 _AXIS, _PRODUCT, NUMBER, _OTHER = range(4)
@@ -39,6 +40,8 @@ def scrambled_axes(sketch: Sketch) -> bool:
         return False
     sized = [(other, sizes_of(sketch, other)) for other in sketch.calls_of(_SIZED)]
     every = [(other, sizes) for other, sizes in sized if sizes and told.known(sizes)]
+    if len(calls) * len(every) > MAX_PAIRS:
+        return True
     calls = [
         (call, sizes)
         for call, sizes in calls
@@ -68,6 +71,7 @@ class Sizes:
 
     def __init__(self, sketch: Sketch) -> None:
         self._sketch = sketch
+        self._of_names: dict[tuple[str, int], set[int]] = {}
 
     @cached_property
     def turned(self) -> bool:
@@ -146,6 +150,12 @@ class Sizes:
         return {_OTHER}
 
     def _named(self, name: str, deep: int) -> set[int]:
+        known = self._of_names.get((name, deep))
+        if known is None:
+            known = self._of_names[name, deep] = self._kinds_of(name, deep)
+        return known
+
+    def _kinds_of(self, name: str, deep: int) -> set[int]:
         kinds: set[int] = set()
         for value, part in self._sketch.bound.get(name, ()):
             if not part:
