@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine import analyse, analysis, blocks, flow, state
 from flake8_tensorcopy.engine.facts import Fact
 from flake8_tensorcopy.engine.screens import SCREENS
 from flake8_tensorcopy.engine.state import State
+from tests.conftest import ROOT
 
 ALL = frozenset(kind.__name__ for kind in Fact.__subclasses__() if kind.__module__.startswith("flake8_tensorcopy."))
 
@@ -88,6 +89,62 @@ def test_the_work_of_the_screens_grows_with_the_code(
     few, many = (ast.parse(shape(number)) for number in (size, 10 * size))
     analyse(few, ALL)
     assert calls_made(many) <= MOST * calls_made(few)
+
+
+# Functions whose statements are repeated one after the other.
+REPEATED = {
+    "order_of_sizes": "tests/golden/layout.py",
+    "repeated_otherwise": "tests/golden/layout.py",
+    "_given_without_graph": "tests/golden/graph.py",
+    "retained_in_a_row": "tests/golden/graph.py",
+    "train": "fixtures/TSC113/forms.py",
+    "one_step": "fixtures/TSC406/loops.py",
+    "bad_named_parameters": "fixtures/TSC205/updates.py",
+    "two_tables": "fixtures/TSC117/tables.py",
+    "_attend": "fixtures/TSC416/kept.py",
+    "generator_used_in_each_pass": "tests/golden/updates.py",
+}
+DIVERGENCE = """\
+import torch
+from torch.nn import functional as F
+
+def divergence(p, q):
+    batch, channels, rows, columns = p.shape
+    p = p.reshape(batch * channels, rows * columns)
+    q = q.reshape(batch * channels, rows * columns)
+    empty = (p == 0) & (q >= 0)
+    p = p.masked_fill(empty, 1.0)
+    q = q.masked_fill(empty, 1.0)
+    found = F.kl_div(q.log(), p)
+    return found.sum(-1).view(batch, channels)
+"""
+
+
+def repeated(text: str, name: str, times: int) -> ast.Module:
+    """A file of which a function is longer: its statements, but those that return, come again and again."""
+    tree = ast.parse(text)
+    function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name)
+    kept = [ast.unparse(node) for node in function.body if not isinstance(node, (ast.Return, ast.Raise))]
+    function.body = ast.parse("\n".join(kept * times)).body
+    others = (ast.ClassDef, ast.FunctionDef)
+    tree.body = [
+        node for node in tree.body if not isinstance(node, others) or any(one is function for one in ast.walk(node))
+    ]
+    return ast.parse(ast.unparse(tree))
+
+
+@pytest.mark.parametrize("screened", [True, False], ids=["screens", "runs"])
+@pytest.mark.parametrize("name", [*REPEATED, "divergence"])
+def test_the_work_grows_with_what_is_repeated(name: str, screened: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if screened:
+        ask = [*SCREENS.values()]
+        monkeypatch.setattr(analysis, "_passes", lambda sketch, kinds: [one(sketch) for one in ask] and False)
+    else:
+        monkeypatch.setattr(analysis, "SCREENS", {})
+    text = (ROOT / REPEATED[name]).read_text(encoding="utf-8") if name in REPEATED else DIVERGENCE
+    few, many = (repeated(text, name, times) for times in (15, 150))
+    analyse(few, ALL)
+    assert calls_made(many) <= 5 * MOST * calls_made(few)  # each run looks back at some of what was before it
 
 
 @pytest.mark.usefixtures("without_screens")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.facts import Exhausted, Fact
 from flake8_tensorcopy.engine.nodes import children
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.values import UNSURE, Obj, Place, Value, Write, exclusive
 
 if TYPE_CHECKING:
@@ -87,20 +88,18 @@ def _late(run: Run, place: Place, obj: Obj, first: ast.AST, node: ast.AST) -> No
             bound=place.node,
             first=first,
             again=first is node,
-            supply=None if _asked_for_next(run.function.node, place.name) else obj.node,
+            supply=None if _asked_for_next(run.module, run.function.node, place.name) else obj.node,
         )
     )
 
 
-def _asked_for_next(where: ast.AST, name: str) -> bool:
+def _asked_for_next(module: Module, where: ast.AST, name: str) -> bool:
     """`next(params)`, which takes no list."""
-    for node in ast.walk(where):
-        match node:
-            case ast.Call(func=ast.Name(id="next"), args=[given, *_]) if ast.unparse(given) == name:
-                return True
-            case ast.Attribute(value=given, attr="__next__" | "send" | "close") if ast.unparse(given) == name:
-                return True
-    return False
+    below = module.below(where)
+    calls = (below.parents.get(node) for node in below.names.get("next", ()))
+    given = [call.args[0] for call in calls if isinstance(call, ast.Call) and call.args]
+    given += [node.value for asked in ("__next__", "send", "close") for node in below.attributes.get(asked, ())]
+    return any(isinstance(one, (ast.Name, ast.Attribute)) and text_of(one) == name for one in given)
 
 
 def spent_by_call(run: Run, name: str, args: Args) -> None:
@@ -188,7 +187,7 @@ def kept_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
                     bound=ref.place.node if ref.place is not None else None,
                     first=first or uses[0].node,
                     again=again,
-                    supply=obj.node if obj is not None and not _asked_for_next(cls.node, f"self{key}") else None,
+                    supply=None if obj is None or _asked_for_next(module, cls.node, f"self{key}") else obj.node,
                 ),
             )
 

@@ -177,7 +177,18 @@ def layout_of(run: Run, ref: Ref, depth: int = 0) -> Layout | None:
 
 
 def _made(run: Run, obj: Obj, depth: int) -> Layout | None:
-    """The layout that an object was made with."""
+    """The layout that an object was made with; asked for once a statement, however many ways lead to the object."""
+    mark = (run.clock, len(run.ranks))
+    if run.layouts_at != mark:
+        run.layouts_at = mark
+        run.layouts.clear()
+    known = run.layouts.get(obj)
+    if known is None or known[0] > depth:  # from further away it was not looked as deep into
+        known = run.layouts[obj] = (depth, _make(run, obj, depth))
+    return known[1]
+
+
+def _make(run: Run, obj: Obj, depth: int) -> Layout | None:
     if depth > MAX_STEPS or obj.kind not in ("tensor", "unknown", "array"):
         return None
     node, made = obj.node, obj.made.rsplit(".", 1)[-1]

@@ -29,6 +29,9 @@ class Wrap(NamedTuple):
     owner: Obj | None = None  # the module that has it, where its constructor was given the tensor
 
 
+MAX_WRAPS = 50  # the last ones of a function
+
+
 class Assigned(NamedTuple):
     """A state that a module took over as it is: `load_state_dict(state, assign=True)`."""
 
@@ -46,7 +49,7 @@ def wrap(run: Run, node: ast.Call, value: Value, op: str, trained: bool = True) 
     if ref.place is None or not _live(ref):
         return
     made = Wrap(node, ref, op, run.loop, run.count(), trained, run.now.arms | ref.arms)
-    for known in run.wraps if op != "vector_to_parameters" else ():
+    for known in run.wraps[-MAX_WRAPS:] if op != "vector_to_parameters" else ():
         again = known.node is not node or known.loop != run.loop
         if again and known.ref.obj is ref.obj and known.op != "vector_to_parameters":
             if not exclusive(known.arms, made.arms) and _same(known.ref, ref):
@@ -94,7 +97,7 @@ def wrapped_read(run: Run, use: Use) -> None:
     """The tensor is read after something has trained the parameter."""
     if use.role in ("bind", "test", "logged", "receiver", "store"):
         return
-    for made in run.wraps:
+    for made in run.wraps[-MAX_WRAPS:]:
         if made.trained and made.tick < use.tick and _beside(made, use.ref) and _trained_since(run, made, use.tick):
             if use.ref.place is not None and not exclusive(use.ref.arms, made.arms):
                 _report(run, made, "read", use.node, use.ref.place.name)

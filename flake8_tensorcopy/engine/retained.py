@@ -286,17 +286,18 @@ def finish_retained(run: Run) -> None:
     kept: dict[ast.AST, list[tuple[ast.expr, ...]]] = {}
     found: list[GraphRetained] = []
     told: dict[ast.AST, ast.AST] = {}  # sums that have been reported, by the code that makes them
+    walks = Walks(run, recorded)
     for added in run.trail.added:
-        if not _outlives(run, added) or _backpropagated(run, added):
+        if not _outlives(run, added) or _backpropagated(run, added, walks):
             continue
         if any(told.get(obj.node, added.site) is not added.site for obj in added.objs if obj.node is not None):
             continue  # a list of such sums
         for backward in run.backwards:
             if detached(backward.ref) or not same_pass(backward, added.loop, added.arms):
                 continue
-            shared = [one for one in proven_terms(backward.ref.obj, recorded) if one in added.objs]
+            shared = [one for one in walks.terms(backward) if one in added.objs]
             certain = bool(shared) and all(_of_this_pass(one, added) for one in shared)
-            if not certain and not (added.how == "list" and _clone_of(run, backward, added)):
+            if not certain and not (added.how == "list" and _clone_of(walks.reached(backward), added)):
                 continue
             told[added.made] = added.site
             kept.setdefault(added.site, []).append(added.given)
@@ -317,12 +318,40 @@ def finish_retained(run: Run) -> None:
         run.fact(changed(fact, given=given if sure else ()))
 
 
-def _clone_of(run: Run, backward: Backward, added: Added) -> bool:
-    """Whether what is kept is a copy of something that this backward went through: the copy is on the graph, too."""
+class Walks:
+    """What the `backward()`s of a run go through, each gone through once."""
+
+    def __init__(self, run: Run, recorded: set[Obj]) -> None:
+        self._run = run
+        self._recorded = recorded
+        self._terms: dict[int, list[Obj]] = {}
+        self._reached: dict[int, set[Obj]] = {}
+        self.objs = {one for backward in run.backwards for one in ancestors(backward.ref.obj)}
+        self.by_node: dict[ast.AST | None, list[Obj]] = {}
+        for one in self.objs:
+            self.by_node.setdefault(one.node, []).append(one)
+
+    def terms(self, backward: Backward) -> list[Obj]:
+        """The terms of the value that are surely on the graph."""
+        known = self._terms.get(id(backward))
+        if known is None:
+            known = self._terms[id(backward)] = list(proven_terms(backward.ref.obj, self._recorded))
+        return known
+
+    def reached(self, backward: Backward) -> set[Obj]:
+        """What the value hangs on, and the modules that it came through."""
+        known = self._reached.get(id(backward))
+        if known is None:
+            found = set(linked(backward.ref.obj))
+            found |= {call.module for call in self._run.trail.calls if not found.isdisjoint(call.results)}
+            known = self._reached[id(backward)] = found
+        return known
+
+
+def _clone_of(reached: set[Obj], added: Added) -> bool:
+    """Whether what is kept is a copy of something that a backward went through: the copy is on the graph, too."""
     copied = [one.copied for one in added.objs if one.made == "clone" and one.copied is not None]
     sources = {ref.obj for ref in copied if not detached(ref)}
-    reached = set(linked(backward.ref.obj))
-    reached |= {call.module for call in run.trail.calls if not reached.isdisjoint(call.results)}
     return any(obj.graph and (obj in reached or (obj.param and obj.parent in reached)) for obj in sources)
 
 
@@ -369,14 +398,13 @@ def _set_beside(block: ast.AST, added: Added) -> bool:
     return False
 
 
-def _backpropagated(run: Run, added: Added) -> bool:
+def _backpropagated(run: Run, added: Added, walks: Walks) -> bool:
     """Whether what keeps the value gets `backward()` somewhere: then the graph is kept on purpose."""
     text = re.compile(rf"(?<![\w.]){re.escape(ast.unparse(added.target))}(?!\w)")
     for backward in run.backwards:
         if added.how != "meter" or backward.node is not added.site:
             if text.search(run.text(backward.node)):
                 return True
-        for one in ancestors(backward.ref.obj):
-            if one in added.keeper or (one.node is added.made and one not in added.objs):
-                return True
-    return False
+    if not walks.objs.isdisjoint(added.keeper):
+        return True
+    return any(one not in added.objs for one in walks.by_node.get(added.made, ()))

@@ -39,6 +39,7 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.aliases import Used
     from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.axes import Layout
     from flake8_tensorcopy.engine.callers import Ask
     from flake8_tensorcopy.engine.generators import Spent
     from flake8_tensorcopy.engine.gradients import Met, Touched
@@ -242,6 +243,8 @@ class Run:
         self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
         self.branches: dict[ast.expr, tuple[tuple[ast.expr, Value], ...]] = {}  # of conditional expressions
         self.sizes: dict[ast.AST, Given] = {}  # what calls that make or reshape were given
+        self.layouts: dict[Obj, tuple[int, Layout | None]] = {}  # of what was asked for in this statement, how deep
+        self.layouts_at = (0, 0)
         self.ranks: dict[Obj, int] = {}  # how many axes, where a shape was unpacked
         self.byte_strides: dict[Obj, Ref] = {}  # what `a.strides` gave, and of which array
         self.tilings: list[Tiling] = []

@@ -87,6 +87,7 @@ class Trail:
     updates: list[Update] = field(default_factory=list)
     zeroed: list[Value] = field(default_factory=list)  # receivers of `zero_grad()`
     optimizers: dict[Obj, Holds] = field(default_factory=dict)
+    saving: dict[int, bool] = field(default_factory=dict)  # whether calls, by their ticks, save weights for backward
     moved: dict[Write, frozenset[Obj]] = field(default_factory=dict)  # by steps of optimizers of unknown make
     rebuilt: list[Rebuilt] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _SIZES = frozenset({"in_features", "out_features"})  # of a layer
 
-MAX_STEPS = 50  # of an optimizer before a `backward()`: the last ones
+MAX_STEPS = 10  # of an optimizer before a `backward()`: the last ones
 
 # Modules of torch.nn in which weights meet what other weights made.
 _DEEP = ("LSTM", "GRU", "RNN", "Transformer", "MultiheadAttention")
@@ -225,8 +225,11 @@ def _judge_steps(run: Run, backward: Backward) -> None:
     ][-MAX_STEPS:]
     if not steps:
         return
+    stepped = {write.ref.obj for write in steps}
     reached = set(linked(backward.ref.obj))
     for call in run.trail.calls:
+        if call.module not in stepped or call.tick > steps[-1].tick:
+            continue
         if call.grad is False or not any(obj in reached for obj in call.results) or not _saves_weights(run, call):
             continue
         if any(one != other for one, other in zip(call.loop, backward.loop, strict=False)):
@@ -280,6 +283,13 @@ def _weightless(module: Obj) -> bool:
 
 def _saves_weights(run: Run, call: ModuleCall) -> bool:
     """Whether backward of a call needs the weights: where what they meet has a graph of its own."""
+    known = run.trail.saving.get(call.tick)
+    if known is None:
+        known = run.trail.saving[call.tick] = _meets_graph(run, call)
+    return known
+
+
+def _meets_graph(run: Run, call: ModuleCall) -> bool:
     recorded = {
         obj for other in run.trail.calls if other.grad and other.module is not call.module for obj in other.results
     }

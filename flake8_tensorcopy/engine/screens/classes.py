@@ -100,8 +100,9 @@ def unregistered(survey: Survey, cls: Class) -> bool:
     makers = survey.functions.keys() | survey.classes.keys()
     for method in _methods(survey, cls):
         sketch = sketch_of(survey, method)
+        names: set[str] = set()  # what they hold is looked at once
         for value in _put(method, held):
-            if _may_make(sketch, value, makers):
+            if _may_make(sketch, value, makers, names):
                 return True
     return False
 
@@ -131,9 +132,8 @@ def _put(method: Function, attributes: Collection[str], name: str = "") -> Itera
             yield from (one.value for one in node.keywords)
 
 
-def _may_make(sketch: Sketch, value: ast.expr, makers: Collection[str]) -> bool:
+def _may_make(sketch: Sketch, value: ast.expr, makers: Collection[str], names: set[str]) -> bool:
     """Whether an expression, an item of it, or what its names hold, may be a layer or Parameter that is made here."""
-    names: set[str] = set()
     pending: list[ast.expr | None] = [value]
     while pending:
         node = pending.pop()

@@ -119,10 +119,15 @@ def kept_state(sketch: Sketch) -> bool:
     )
 
 
+MAX_LOOPS = 20  # of one function: to run it costs less than to look at more
+
+
 def recurrent_state(sketch: Sketch) -> bool:
     """A loop that backpropagates and hands something on from one pass to the next, or keeps the graph; `kept_state`."""
     if sketch.features & BACKWARD and sketch.loops:
         calls = [one for name in _walkers(sketch) for one in sketch.named.get(name, ())]
+        if len(sketch.loops) > MAX_LOOPS:
+            return True
         for loop in sketch.loops:
             inside = [one for one in calls if stands_in(one, loop)]
             if any(one.args or one.keywords for one in inside if getattr(one.func, "attr", "") in _BACKWARD):
