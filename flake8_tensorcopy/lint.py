@@ -6,6 +6,7 @@ import ast
 import gc
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy import registry
 from flake8_tensorcopy.config import Options
@@ -14,6 +15,10 @@ from flake8_tensorcopy.engine.model import Finding, Span
 from flake8_tensorcopy.engine.notebook import Cells, percent_cells
 from flake8_tensorcopy.registry import Entry
 
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.analysis import RegionFacts
+    from flake8_tensorcopy.engine.region import Region
+
 
 def lint(
     tree: ast.Module, lines: Sequence[str], options: Options, cells: Cells | None = None, *, repairs: bool = True
@@ -21,8 +26,9 @@ def lint(
     """What the enabled rules find: sorted by place and code, at most one finding for each place and code.
 
     `tree` is the stdlib tree of the text whose lines, newlines kept, are `lines`; `cells` are those of a notebook.
-    Without `repairs` no finding has one, which saves the time to make them.  Parts of the file that the engine or
-    LibCST cannot take give one TSC000 together; what was found in the other parts stands.
+    Without `repairs` no finding has one, which saves the time to make them; nor has one in a part of the file that
+    LibCST cannot take.  Parts that are too deep for the engine give one TSC000 together; what was found in the other
+    parts stands.
     """
     if not any("torch" in line for line in lines):
         return []
@@ -65,27 +71,33 @@ def _lint(
 def _decide(
     analysis: Analysis, tree: ast.Module, lines: Sequence[str], asking: Collection[Entry], repairs: bool
 ) -> Iterator[Finding]:
-    """What the rules make of the facts; a TSC000 for each part of the file that is beyond LibCST."""
+    """What the rules make of the facts, without repairs where the code is beyond LibCST; a TSC000 for each part that is
+    beyond the rules too."""
     from flake8_tensorcopy.engine.region import Region
 
-    deep: tuple[type[Exception], ...] = ()
-    beyond: tuple[type[Exception], ...] = (RecursionError,)
+    beyond: tuple[type[Exception], ...] = ()
     if repairs:  # only they are decided on LibCST, whose import costs more than linting most files
         from libcst import ParserSyntaxError
 
         from flake8_tensorcopy.engine.nesting import TooDeep
 
-        deep, beyond = (TooDeep,), (ParserSyntaxError, RecursionError)
+        beyond = (TooDeep, ParserSyntaxError, RecursionError)
     region = Region(lines, analysis.units, tree, repairs=repairs)
     for part in analysis.regions:
         try:
-            for entry in asking:
-                if facts := [fact for fact in part.facts if type(fact).__name__ in entry.kinds]:
-                    yield from registry.rule(entry.code).check(facts, region)
-        except deep as error:
-            yield not_analysed(f"`{getattr(part.node, 'name', '<module>')}` {error}")
-        except beyond as error:
-            yield not_analysed(describe(error))
+            try:
+                found = list(_of_part(part, asking, region))
+            except beyond:
+                found = list(_of_part(part, asking, Region(lines, analysis.units, tree, repairs=False)))
+        except RecursionError as error:
+            found = [not_analysed(describe(error))]
+        yield from found
+
+
+def _of_part(part: RegionFacts, asking: Collection[Entry], region: Region) -> Iterator[Finding]:
+    for entry in asking:
+        if facts := [fact for fact in part.facts if type(fact).__name__ in entry.kinds]:
+            yield from registry.rule(entry.code).check(facts, region)
 
 
 def not_analysed(reason: str) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -145,6 +146,32 @@ def test_the_work_grows_with_what_is_repeated(name: str, screened: bool, monkeyp
     few, many = (repeated(text, name, times) for times in (15, 150))
     analyse(few, ALL)
     assert calls_made(many) <= 5 * MOST * calls_made(few)  # each run looks back at some of what was before it
+
+
+FILES = [
+    "fixtures/TSC418/counters.py",
+    "fixtures/TSC405/meters.py",
+    "fixtures/TSC416/kept.py",
+    "fixtures/TSC115/next_call.py",
+    "tests/golden/parameters.py",
+]
+
+
+def copies(text: str, times: int) -> ast.Module:
+    """A file that comes again and again, its functions and classes under other names each time."""
+    defined = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    names = "|".join(sorted(defined - {"forward", "step"}, key=len, reverse=True))
+    plain = text.replace("from __future__ import annotations\n", "")
+    return ast.parse("\n".join(re.sub(rf"\b(?!__)({names})\b", rf"\1_{n}", plain) for n in range(times)))
+
+
+@pytest.mark.usefixtures("without_screens")
+@pytest.mark.parametrize("path", FILES)
+def test_the_work_grows_with_the_functions_of_a_file(path: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    few, many = copies(text, 2), copies(text, 20)
+    analyse(few, ALL)
+    assert calls_made(many) <= 1.5 * MOST * calls_made(few)
 
 
 @pytest.mark.usefixtures("without_screens")

@@ -69,29 +69,22 @@ def _kept_fact(run: Run, site: ast.AST, name: str, copy: ast.AST, owner: str) ->
             pass
         case _:
             return fact
-    tree = run.module.survey.body.node
-    fills = {
-        node.func.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS
-    }
-    named = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == attribute]
+    below = run.module.below(run.module.survey.body.node)
+    fills = {node.value for name in _FILLS for node in below.attributes.get(name, ()) if below.calls(node) is not None}
+    named = below.attributes.get(attribute, [])
     reads = tuple(node for node in named if isinstance(node.ctx, ast.Load) and node not in fills)
     function = function_at(run.module, site)
     free = isinstance(site, ast.Assign) and function is not None and site in function.node.body
     if free and function is not None:
-        inner = list(ast.walk(function.node))
-        stores = [node for node in named if node in inner and not isinstance(node.ctx, ast.Load)]
+        inner = run.module.below(function.node)
+        stores = [node for node in named if node in inner.parents and not isinstance(node.ctx, ast.Load)]
         free = (
             len(stores) == 1
-            and all(read in inner and start_of(read) > end_of(site) for read in reads)
-            and not any(isinstance(node, (ast.Name, ast.arg)) and attribute in _names(node) for node in inner)
+            and all(read in inner.parents and start_of(read) > end_of(site) for read in reads)
+            and attribute not in inner.names
+            and not any(isinstance(node, ast.arg) and node.arg == attribute for node in inner.parents)
         )
     return changed(fact, kept=kept, reads=reads, name_free=free)
-
-
-def _names(node: ast.Name | ast.arg) -> tuple[str]:
-    return (node.id if isinstance(node, ast.Name) else node.arg,)
 
 
 # What a list is filled or emptied by.

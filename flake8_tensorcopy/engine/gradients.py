@@ -10,13 +10,14 @@ from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import GradientWrite, StaleGradient
 from flake8_tensorcopy.engine.graph import ancestors, root_of
 from flake8_tensorcopy.engine.guards import surely_there
-from flake8_tensorcopy.engine.nodes import start_of
+from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.snapshots import value_kept
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Obj, Place, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.module import Module
 
 _KEPT = frozenset(
     "old prev previous orig original saved before backup initial snapshot first raw unclipped full last copy".split()
@@ -314,7 +315,7 @@ def settle_calls(run: Run) -> None:
         for site in [one.site]
         if isinstance(site, ast.Assign) and len(site.targets) == 1 and getattr(site.targets[0], "attr", "") != "grad"
     ]
-    zeroing = _zeroed_in_place(run) if kept and me is not None else None
+    zeroing = run.module.once(_zeroed_in_place) if kept and me is not None else None
     for one, target in kept if zeroing is not None else ():
         read = _read_before(run, target)
         if read is None or any(link.kind not in (ALIAS, DETACH, VIEW) for link in one.ref.chain):
@@ -363,10 +364,10 @@ def _read_before(run: Run, target: ast.expr) -> ast.expr | None:
     return None
 
 
-def _zeroed_in_place(run: Run) -> ast.Call | None:
+def _zeroed_in_place(module: Module) -> ast.Call | None:
     """The call by which this file clears gradients, if all such calls write zeros into them."""
     found: ast.Call | None = None
-    for node in ast.walk(run.module.survey.body.node):
+    for node in walk(module.survey.body.node):
         match node:
             case ast.Call(func=ast.Attribute(attr="zero_", value=ast.Attribute(attr="grad"))):
                 found = found or node

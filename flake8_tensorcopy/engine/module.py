@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.blocks import one_each
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.graph import Mention
     from flake8_tensorcopy.engine.run import Handed, Run
     from flake8_tensorcopy.engine.unwrapped import Step
+
+T = TypeVar("T")
 
 MAX_CALL_DEPTH = 5
 MAX_BASES = 30
@@ -67,7 +70,7 @@ class Module:
         self.replicated: dict[Class, ast.AST] = {}  # classes that DataParallel replicates, and the call that says so
         self._callers_run: set[str] = set()
         self._below: dict[ast.AST, Below] = {}
-        self.freezes: bool | None = None  # whether the file switches `requires_grad` off, once asked for
+        self._told: dict[object, Any] = {}
         self.at_line: dict[int, Function] | None = None  # the innermost function around each line, once asked for
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
@@ -96,6 +99,13 @@ class Module:
         if known is None:
             known = self._below[node] = Below(node)
         return known
+
+    def once(self, make: Callable[[Module], T]) -> T:
+        """What a function makes out about the whole file, kept for the next one that asks."""
+        if make not in self._told:
+            self._told[make] = make(self)
+        found: T = self._told[make]
+        return found
 
     # ----- runs of other functions
 

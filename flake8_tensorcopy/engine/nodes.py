@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 # Fields that hold text, numbers, operators or contexts.
 _LEAVES = frozenset(
@@ -48,12 +49,13 @@ def walk(node: ast.AST) -> list[ast.AST]:
 
 
 class Below:
-    """What stands below a node: each node with what it stands in, names and attributes by what they are called."""
+    """What stands below a node: each node with what it stands in; names, attributes and texts by what they are."""
 
     def __init__(self, top: ast.AST) -> None:
         self.parents: dict[ast.AST, ast.AST] = {}
         self.names: dict[str, list[ast.Name]] = {}
         self.attributes: dict[str, list[ast.Attribute]] = {}
+        self.texts: dict[str, list[ast.Constant]] = {}
         for node in walk(top):
             for child in children(node):
                 self.parents[child] = node
@@ -61,6 +63,20 @@ class Below:
                 self.names.setdefault(node.id, []).append(node)
             elif isinstance(node, ast.Attribute):
                 self.attributes.setdefault(node.attr, []).append(node)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self.texts.setdefault(node.value, []).append(node)
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node stands in, the nearest first."""
+        above = self.parents.get(node)
+        while above is not None:
+            yield above
+            above = self.parents.get(above)
+
+    def calls(self, func: ast.expr) -> ast.Call | None:
+        """The call of an expression, if it is called."""
+        above = self.parents.get(func)
+        return above if isinstance(above, ast.Call) and above.func is func else None
 
 
 def start_of(node: ast.AST | None) -> tuple[int, int]:

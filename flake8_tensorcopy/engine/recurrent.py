@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.backward import inside, made_at, next_pass
@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.trail import Kept, ModuleCall
 from flake8_tensorcopy.engine.values import Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Backward, Run
 
 # Whatever is taken off the graph in place, and what makes a longer state of a state: a cache, as a rule.
@@ -379,37 +380,44 @@ def _known_bases(run: Run, cls: Class) -> bool:
 def _touched(run: Run, kept: Kept) -> bool:
     """Whether any other code of the file sets or detaches an attribute of that name."""
     name = kept.target.attr
-    tree = run.module.survey.body.node
+    below = run.module.below(run.module.survey.body.node)
     cls = run.function.cls
     init = cls.methods.get("__init__") if cls is not None else None
-    allowed = set(ast.walk(init.node)) if init is not None else set()
-    for other in run.module.survey.classes.values():
-        if cls and _unrelated(run, cls, other):
-            allowed.update(_of_its_own(other.node, name))
-    for part in ast.walk(tree):
-        if part in allowed:
-            continue
-        match part:
-            case ast.Attribute(attr=found, ctx=ast.Store()) if found == name:
-                if part is not kept.target and not _guarded_default(run, part):
-                    return True
-            case ast.Attribute(value=ast.Attribute(attr=found), attr="detach_" | "zero_" | "data") if found == name:
+    classes = run.module.once(_by_node)
+
+    def elsewhere(part: ast.AST, own: bool) -> bool:
+        """Whether a node stands outside of `__init__`, and is nothing that a class does to an object of its `own`."""
+        for outer in below.around(part):
+            if init is not None and outer is init.node:
+                return False
+            other = classes.get(outer) if own else None
+            if cls is not None and other is not None and _unrelated(run, cls, other):
+                return False
+        return True
+
+    for part in below.attributes.get(name, ()):
+        own = _is_self(part.value)
+        if isinstance(part.ctx, ast.Store):
+            if part is not kept.target and elsewhere(part, own) and not _guarded_default(run, part):
                 return True
-            case ast.Constant(value=found) if found == name:
-                return True  # `setattr(module, "state", ..)`
+        above = below.parents.get(part)
+        if isinstance(above, ast.Attribute) and above.attr in ("detach_", "zero_", "data") and elsewhere(above, own):
+            return True
+    for text in below.texts.get(name, ()):  # `setattr(module, "state", ..)`
+        call = below.parents.get(text)
+        own = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _is_self(call.func.value)
+        if elsewhere(text, own and isinstance(call, ast.Call) and text in call.args):
+            return True
     return False
 
 
-def _of_its_own(tree: ast.AST, name: str) -> Iterator[ast.AST]:
-    """Where the methods of a class set, detach or register an attribute of that name of their own object."""
-    for part in ast.walk(tree):
-        match part:
-            case ast.Attribute(value=ast.Name(id="self"), attr=found) if found == name:
-                yield part
-            case ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=found)) if found == name:
-                yield part
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="self")), args=args):
-                yield from args
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _by_node(module: Module) -> dict[ast.AST, Class]:
+    """The classes of the file that go by their names."""
+    return {one.node: one for one in module.survey.classes.values()}
 
 
 def _unrelated(run: Run, cls: Class, other: Class) -> bool:

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.facts import Fact, ReplicaState
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.unwrapped import methods_from
 from flake8_tensorcopy.engine.values import Value
 
@@ -110,25 +112,38 @@ def _nodes(function: Function) -> Iterable[ast.AST]:
         if not isinstance(function.node, ast.Module) or not isinstance(
             statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         ):
-            yield from ast.walk(statement)
+            yield from walk(statement)
 
 
 def _reads(module: Module, cls: Class, inside: frozenset[str]) -> dict[str, ast.AST]:
     """The attributes of the module that are read outside of what runs on a replica, and where."""
     instances = _instances(module, cls)
-    found: dict[str, ast.AST] = {}
+    ends = tuple(name[4:] for name in instances if name[:5] == "self.")
+    known = module.once(_plain_reads)
+    found: list[tuple[int, ast.Attribute]] = []
+    for text, reads in known.items():
+        if text in instances or (ends and text.endswith(ends)):
+            found += [(place, node) for place, _, node in reads]
+        elif "." not in text:
+            for place, function, node in reads:
+                outside = function.cls is cls and function.name not in inside and function.name != "__init__"
+                if outside and text == _me(function):
+                    found.append((place, node))
+    first: dict[str, ast.AST] = {}
+    for _, node in sorted(found, key=lambda one: one[0]):
+        first.setdefault(node.attr, node)
+    return first
+
+
+def _plain_reads(module: Module) -> dict[str, list[tuple[int, Function, ast.Attribute]]]:
+    """The reads of attributes of dotted names, by these: how many came before, in which function."""
+    found: dict[str, list[tuple[int, Function, ast.Attribute]]] = {}
+    place = 0
     for function in module.survey.all:
-        me = (
-            _me(function) if function.cls is cls and function.name not in inside and function.name != "__init__" else ""
-        )
         for node in _nodes(function):
-            match node:
-                case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Load()) if name == me:
-                    found.setdefault(attribute, node)
-                case ast.Attribute(value=value, attr=attribute, ctx=ast.Load()) if _is_plain(value):
-                    text = ast.unparse(value)
-                    if text in instances or any(name[:5] == "self." and text.endswith(name[4:]) for name in instances):
-                        found.setdefault(attribute, node)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_plain(node.value):
+                place += 1
+                found.setdefault(text_of(node.value), []).append((place, function, node))
     return found
 
 
@@ -141,14 +156,22 @@ def _is_plain(node: ast.expr) -> bool:
 
 def _instances(module: Module, cls: Class) -> frozenset[str]:
     """The expressions that this file assigns an object of the class, or what wraps it, to; and their `.module`."""
-    found: set[str] = set()
+    made = module.once(_made)
+    return frozenset((*made.get(cls.name, ()), *made.get("", ())))
+
+
+def _made(module: Module) -> dict[str, set[str]]:
+    """What calls of plain names are assigned to, by these; under no name, what DataParallel wraps."""
+    found: dict[str, set[str]] = {}
     for function in module.survey.all:
         for node in _nodes(function):
             match node:
-                case ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id=name))) if name == cls.name:
-                    found.add(ast.unparse(target))
+                case ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id=name))) if (
+                    name in module.survey.classes
+                ):
+                    found.setdefault(name, set()).add(text_of(target))
                 case ast.Assign(targets=[target], value=ast.Call(func=func)) if (
-                    module.survey.names.qualify(func) or ast.unparse(func)
+                    module.survey.names.qualify(func) or text_of(func)
                 ).endswith("DataParallel"):
-                    found.add(ast.unparse(target) + ".module")
-    return frozenset(found)
+                    found.setdefault("", set()).add(text_of(target) + ".module")
+    return found

@@ -331,7 +331,7 @@ def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
         return
     for module in holds.modules:
         given = module in run.params and module.kind in ("module", "unknown") and module.data is None
-        if not (given and not _freezes(run.module)) and (module.owner != "fresh" or module.kind != "module"):
+        if not (given and not run.module.once(_freezes)) and (module.owner != "fresh" or module.kind != "module"):
             continue
         if _escapes(run.module, run.function.node, module.key):
             continue
@@ -359,14 +359,12 @@ def judge_inputs(run: Run) -> None:
 
 def _freezes(module: Module) -> bool:
     """Whether the file sets `requires_grad` of anything to something else than True."""
-    if module.freezes is None:
-        module.freezes = any(
-            switches_off(node)
-            for function in module.survey.all
-            if function.features & REQUIRES_GRAD
-            for node in walk(function.node)
-        )
-    return module.freezes
+    return any(
+        switches_off(node)
+        for function in module.survey.all
+        if function.features & REQUIRES_GRAD
+        for node in walk(function.node)
+    )
 
 
 def _escapes(module: Module, node: ast.AST, name: str, owner: str = "", harmless: frozenset[str] = _HARMLESS) -> bool:

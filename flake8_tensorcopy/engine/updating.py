@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts.lost import Change
-from flake8_tensorcopy.engine.nodes import Below
 from flake8_tensorcopy.engine.run import Run
 
 _SIGNS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
@@ -115,21 +114,18 @@ def _cleared(run: Run, node: ast.AST) -> Iterator[str]:
     """What has its gradient set to None or to zero, as texts; an empty one for all there is."""
     below = run.module.below(node)
     for part in below.attributes.get("zero_grad", ()):
-        if _is_called(part, below):
+        if below.calls(part) is not None:
             yield ""
     for part in below.attributes.get("grad", ()):
         above = below.parents[part]
         if isinstance(above, ast.Assign):
             clears = above.targets == [part]
         else:
-            clears = isinstance(above, ast.Attribute) and above.attr in ("zero_", "fill_") and _is_called(above, below)
+            clears = (
+                isinstance(above, ast.Attribute) and above.attr in ("zero_", "fill_") and below.calls(above) is not None
+            )
         if clears:
             yield run.text(part.value)
-
-
-def _is_called(node: ast.expr, below: Below) -> bool:
-    above = below.parents.get(node)
-    return isinstance(above, ast.Call) and above.func is node
 
 
 def _arguments(run: Run) -> set[str]:

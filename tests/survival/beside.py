@@ -23,7 +23,13 @@ def without_plugin(*names: str, cwd: Path) -> tuple[str, list[str]]:
         capture_output=True,
         check=False,
     )
-    return done.stderr.decode(), done.stdout.decode().splitlines()
+    lines = done.stdout.decode().splitlines()
+    return done.stderr.decode() or _failed(lines), lines
+
+
+def _failed(lines: Sequence[str]) -> str:
+    """What flake8 says where one of its checkers ended in an exception: it prints that where its findings go."""
+    return next((line for line in lines if '" failed during execution due to ' in line), "")
 
 
 def accepted(names: Sequence[str], cwd: Path) -> tuple[list[str], list[str]]:
@@ -46,8 +52,8 @@ def compared(names: Sequence[str], cwd: Path, sample: Sequence[str]) -> list[str
     complaints = []
     mine = run_flake8("-j1", *FLAKE8, *names, cwd=cwd)
     lines = mine.out.splitlines()
-    if mine.err:
-        complaints.append(f"flake8 fails with the plugin: {mine.err.splitlines()[-1]}")
+    if err := mine.err or _failed(lines):
+        complaints.append(f"flake8 fails with the plugin: {err.splitlines()[-1]}")
     if sorted(line for line in lines if ": TSC" not in line) != sorted(bare):
         complaints.append("other checkers say something else with the plugin")
     if run_flake8("-j2", *FLAKE8, *names, cwd=cwd) != mine:

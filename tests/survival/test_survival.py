@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from flake8_tensorcopy.config import Options
-from flake8_tensorcopy.engine import flow, nesting, nodes
+from flake8_tensorcopy.engine import flow, nodes
 from flake8_tensorcopy.lint import lint
 from tests.conftest import ROOT
 from tests.survival import inputs, seeds, shapes
@@ -77,10 +77,17 @@ thread.join()
 """
 
 
-def refusals(text: str) -> list[str]:
-    found = lint(ast.parse(text), text.splitlines(keepends=True), Options())
-    assert found[-1].code == "TSC601"
-    return [finding.message.removeprefix("not analysed: ") for finding in found if finding.code == "TSC000"]
+def unrepaired(text: str) -> bool:
+    """Whether what is found in the first function has no repair; all is found that is found without repairs."""
+    tree, lines = ast.parse(text), text.splitlines(keepends=True)
+    found = lint(tree, lines, Options())
+    bare = lint(tree, lines, Options(), repairs=False)
+    assert [(one.span, one.code, one.message) for one in found] == [(one.span, one.code, one.message) for one in bare]
+    *inside, beside = (one for one in found if one.code == "TSC601")
+    assert beside.fix is not None
+    assert inside and all(one.code != "TSC000" for one in found)
+    (without,) = {one.fix is None for one in inside}
+    return without
 
 
 @pytest.mark.parametrize(
@@ -100,10 +107,9 @@ def refusals(text: str) -> list[str]:
         ("x[(((((((((0)))))))))] = y.delete", False),
     ],
 )
-def test_patterns_and_deletions_that_take_libcst_for_ever_are_refused(statement: str, refused: bool) -> None:
+def test_patterns_and_deletions_that_take_libcst_for_ever_have_no_repairs(statement: str, refused: bool) -> None:
     """Its time doubles at least with each bracket there: thirty of them take an hour."""
-    message = f"`f` nests brackets more than {nesting.MAX_BRACKETS} deep in a pattern or a `del`"
-    assert refusals(shapes.function(statement)) == [message] * refused
+    assert unrepaired(shapes.function(statement)) == refused
 
 
 @pytest.mark.parametrize(
@@ -113,19 +119,18 @@ def test_where_libcst_nests_and_ast_does_not(name: str) -> None:
     """The interpreter would end in LibCST, or what LibCST raises would take the findings of the whole file along."""
     build = {**DEEP, **WIDE, **shapes.BRANCHES}.get(name)
     text = build(310) if build else shapes.function(f"import {'.'.join(['a'] * 310)}")
-    assert refusals(text) == [f"`f` nests more than {nesting.MAX_NESTING} deep"]
+    assert unrepaired(text)
 
 
-def test_what_libcst_gives_up_on_costs_one_function() -> None:
-    assert refusals(WIDE["texts"](1_500)) == ["`f` nests more than LibCST can take"]
-    (refused,) = refusals(WIDE["texts"](10_000))
-    assert refused.startswith("ParserSyntaxError: ")
+def test_what_libcst_gives_up_on_costs_the_repairs_of_one_function() -> None:
+    assert unrepaired(WIDE["texts"](1_500))
+    assert unrepaired(WIDE["texts"](10_000))
 
 
 def test_what_is_not_deep_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads are for what is deep: starting one for each function would not be right in every program."""
     monkeypatch.setattr(threading, "Thread", None)
-    assert refusals(DEEP["calls"](10)) == []
+    assert not unrepaired(DEEP["calls"](10))
 
 
 def test_functions_in_functions_are_not_walked_once_more_for_each_around_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +146,8 @@ def test_functions_in_functions_are_not_walked_once_more_for_each_around_them(mo
     counts = []
     for size in (20, 40):
         walked = 0
-        assert refusals(DEEP["functions"](size)) == []
+        text = DEEP["functions"](size)
+        assert all(one.code != "TSC000" for one in lint(ast.parse(text), text.splitlines(keepends=True), Options()))
         counts.append(walked)
     assert counts[0] < counts[1] < 5 * counts[0]  # each function is run, and walked for those around it
 
