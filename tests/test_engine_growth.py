@@ -148,6 +148,49 @@ def test_the_work_grows_with_what_is_repeated(name: str, screened: bool, monkeyp
     assert calls_made(many) <= 5 * MOST * calls_made(few)  # each run looks back at some of what was before it
 
 
+# An expression around another one, as often as one likes: what is called, given or indexed is gone through once.
+NESTED = {
+    "chain in place": "{}.add_(1)",
+    "functions in place": "F.relu({}, inplace=True)",
+    "methods of attributes": "g({}).w.add_(1)",
+    "function inside": "h({}[0])",
+    "function of the file": "g({}[0])",
+    "index of an item": "z[g({})]",
+    "out": "torch.add(z[{}], 1, out=x)",
+    "put into a list": "z.append(g({})[0])",
+    "conditional": "({} if z else x.add_(1))",
+    "views": "{}.view(2, -1).t()",
+}
+AROUND = """\
+import torch
+import torch.nn.functional as F
+
+def g(a):
+    a.add_(1)
+    return a
+
+def f(x: torch.Tensor, z):
+    def h(a):
+        a.add_(1)
+        return a
+    old = x
+    y = {}
+    return old + y
+"""
+
+
+@pytest.mark.parametrize("form", NESTED.values(), ids=NESTED)
+def test_expressions_in_expressions_are_gone_through_once(form: str) -> None:
+    def nested(times: int) -> ast.Module:
+        text = "x"
+        for _ in range(times):
+            text = form.replace("{}", text)
+        return ast.parse(AROUND.replace("{}", text))
+
+    analyse(nested(2), ALL)
+    assert calls_made(nested(24)) <= 10 * calls_made(nested(4))
+
+
 FILES = [
     "fixtures/TSC418/counters.py",
     "fixtures/TSC405/meters.py",

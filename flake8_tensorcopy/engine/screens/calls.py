@@ -83,6 +83,12 @@ def imported(trace: Trace, node: ast.expr) -> bool:
 
 def call(trace: Trace, node: ast.Call) -> Groups:
     """What a call may give, with what it does."""
+    found = _call(trace, node)
+    trace.known[node] = found, ""
+    return found
+
+
+def _call(trace: Trace, node: ast.Call) -> Groups:
     func = node.func
     name = name_called(func)
     qualified = trace.sketch.survey.names.qualify(func) if imported(trace, func) else None
@@ -132,14 +138,14 @@ def _evaluated(trace: Trace, node: ast.Call, qualified: str | None) -> Given:
 
 def _writes(trace: Trace, given: Given, name: str, qualified: str | None) -> None:
     """Note what a call of torch or NumPy writes."""
-    from flake8_tensorcopy.engine.screens.values import path
+    from flake8_tensorcopy.engine.screens.values import again
 
     func = given.node.func
     if qualified is not None and not qualified.startswith(_KNOWN):
         return  # of another library: what it does is not known
     recorded = qualified is None or not qualified.startswith("torch.nn.init.")
     for target, how in _written_by(given.node, name, qualified):
-        groups, called_by = path(trace, target)
+        groups, called_by = again(trace, target)
         trace.targets.append(target)
         operands = tuple(group for one, part in given.pairs() if one is not target for group in part)
         if isinstance(func, ast.Attribute) and func.value is not target:
@@ -210,9 +216,9 @@ def _of_module(trace: Trace, given: Given, called: Groups) -> Groups:
 
 def _shown(trace: Trace, node: ast.expr) -> str:
     """What an argument is called."""
-    from flake8_tensorcopy.engine.screens.values import path
+    from flake8_tensorcopy.engine.screens.values import again
 
-    return path(trace, node)[1] if _is_path(node) else ""
+    return again(trace, node)[1] if _is_path(node) else ""
 
 
 def _holder(made: frozenset[str], given: Groups) -> Groups:
@@ -277,9 +283,9 @@ def _result_of_method(trace: Trace, node: ast.Call, name: str, receiver: Groups,
 
 def _looked_up(trace: Trace, node: ast.expr) -> Groups:
     """What an argument is, that has been evaluated."""
-    from flake8_tensorcopy.engine.screens.values import path
+    from flake8_tensorcopy.engine.screens.values import again
 
-    return path(trace, node)[0] if _is_path(node) and not imported(trace, node) else ()
+    return again(trace, node)[0] if _is_path(node) and not imported(trace, node) else ()
 
 
 def _imported(trace: Trace, node: ast.Call, name: str, given: Groups) -> Groups:

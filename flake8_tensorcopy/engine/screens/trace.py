@@ -115,6 +115,7 @@ class Trace:
         self.binds: frozenset[str] = frozenset()
         self.whole: ast.AST | None = None  # the statement under way, or the value that it is for
         self._looked_at = 0
+        self.known: dict[ast.AST, tuple[Groups, str]] = {}  # what calls and items of this statement led to
         self.log: list[str] = []  # the names that were bound, in order: all that arms and passes can differ in
         self._frames: list[list[Env]] = []
         self.inner_names: set[str] = set()
@@ -298,6 +299,7 @@ class Trace:
         for node in body:
             handler = STATEMENTS.get(type(node))
             self.statement += 1
+            self.known.clear()
             self.binds = frozenset()
             self.whole = node
             if handler is not None:

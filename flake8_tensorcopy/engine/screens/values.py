@@ -44,33 +44,52 @@ def value(trace: Trace, node: ast.expr | None) -> Groups:
     return ()
 
 
+def _of_attribute(trace: Trace, node: ast.Attribute, base: Groups, name: str) -> tuple[Groups, str]:
+    op = ops.method(node.attr)
+    if op is not None and op.form == "property" and node.attr != "grad":
+        if op.result not in ("view", "maybe", "same"):
+            return (), ""  # a shape, a device: nothing of the data is read
+        trace.flag(base, VIEWED)
+        return base, name
+    held = trace.attribute(base, node.attr)
+    if node.attr == "grad":
+        trace.flag(held, GRADIENT)
+    return held, name if "." in name else f"{name}.{node.attr}"
+
+
 def path(trace: Trace, node: ast.expr) -> tuple[Groups, str]:
     """What an expression of names, attributes and items leads to, and what it is called; no read of that is noted."""
     if isinstance(node, ast.Name):
         return trace.name_of(node.id), node.id
     if isinstance(node, ast.Attribute):
-        base, name = path(trace, node.value)
-        op = ops.method(node.attr)
-        if op is not None and op.form == "property" and node.attr != "grad":
-            if op.result not in ("view", "maybe", "same"):
-                return (), ""  # a shape, a device: nothing of the data is read
-            trace.flag(base, VIEWED)
-            return base, name
-        held = trace.attribute(base, node.attr)
-        if node.attr == "grad":
-            trace.flag(held, GRADIENT)
-        return held, name if "." in name else f"{name}.{node.attr}"
+        return _of_attribute(trace, node, *path(trace, node.value))
     if isinstance(node, ast.Subscript):
         base, name = path(trace, node.value)
         if name and isinstance(node.slice, ast.Constant):
             name = f"{name}{key_of(node.slice)}"
-        return item(trace, base, node.slice), name
+        found = trace.known[node] = item(trace, base, node.slice), name
+        return found
     if isinstance(node, (ast.Starred, ast.Await)):
         return path(trace, node.value)
     if isinstance(node, ast.NamedExpr):
         value(trace, node)
         return path(trace, node.target)
     return value(trace, node), ""
+
+
+def again(trace: Trace, node: ast.expr) -> tuple[Groups, str]:
+    """What an expression led to that has been evaluated in this statement, and what it is called.
+
+    Nothing in it is evaluated a second time: of calls in calls that would double with each.
+    """
+    known = trace.known.get(node)
+    if known is not None:
+        return known
+    if isinstance(node, ast.Attribute):
+        return _of_attribute(trace, node, *again(trace, node.value))
+    if isinstance(node, (ast.Starred, ast.Await)):
+        return again(trace, node.value)
+    return path(trace, node) if isinstance(node, (ast.Name, ast.Subscript, ast.Call)) else ((), "")
 
 
 def item(trace: Trace, base: Groups, index: ast.expr) -> Groups:
