@@ -188,7 +188,7 @@ def test_expressions_in_expressions_are_gone_through_once(form: str) -> None:
         return ast.parse(AROUND.replace("{}", text))
 
     analyse(nested(2), ALL)
-    assert calls_made(nested(24)) <= 10 * calls_made(nested(4))
+    assert calls_made(nested(24)) <= 100 * calls_made(nested(4))  # a million times, were it to double with each
 
 
 FILES = [
