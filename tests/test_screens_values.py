@@ -22,6 +22,10 @@ KINDS = (
 HEAD = "import torch\nfrom torch import nn\n\n\n"
 
 HELD_BACK = {
+    "items put into one another": (
+        "DroppedResult",
+        "def f(xs):\n    d = {}\n    for a, b in xs:\n        d[a].add(d[b])\n    return d",
+    ),
     "an argument expanded": ("ClashingExpand", "def f(x, n):\n    return x.mean() + x.expand(n, -1)"),
     "an attribute expanded": ("ClashingExpand", "def f(self, x):\n    return self.token.expand(x.shape[0], -1, -1)"),
     "read behind": ("DeadRebinding", "def f(xs, net):\n    for x in xs:\n        x = x.cuda()\n        net(x)"),
@@ -124,6 +128,10 @@ HELD_BACK = {
     "not shared": ("UnlinkedArray", "def f(x, path):\n    torch.save(x, path)"),
 }
 LET_PASS = {
+    "an item of one put into another": (
+        "DroppedResult",
+        "def f(x):\n    d, e = {}, {}\n    d[0] = e[0]\n    e[0] = d[0]\n    e[1] = x.relu()\n    d[0].cuda()",
+    ),
     "reduced": ("ClashingExpand", "def f(x):\n    m = x.mean(1)\n    return m.expand_as(x)"),
     "more axes": ("ClashingExpand", "def f(n):\n    x = torch.zeros(2, 3)\n    return x.expand(n)"),
     "never read": ("DeadRebinding", "def f(xs):\n    for x in xs:\n        x = x * 2"),

@@ -19,8 +19,25 @@ PLAIN = (
     "f(a == b)",
     "x[a > 'it\\'s']",
     "f(key=g(None), other=(1))",
+    "x[1:]",
+    "x[:, a.b:c[0], None]",
+    "-1",
+    "x[-1]",
+    "a + b[0]",
+    "f(a @ b)",
+    "not x",
+    "not (a or b)",
+    "not a == 1",
+    "not not a",
+    "a and not b",
+    "not a and b",
+    "a or b and c",
+    "(a or b) and c",
+    "a == 1 and b == 2 and c == 3 and d + 1",
+    "a and b and c and d and e and f and g and h + 1 and i * 2 and -1",
+    "a or not b or not c or not d",
 )
-OTHERS = "f(*xs)|f(**kw)|x[1:]|x[1, 2]|-x|not x|a + b|u'x'|1.5|1 .real|(a == b) == c|...".split("|")
+OTHERS = "f(*xs)|f(**kw)|x[::2]|x[1,]|x[*a, b]|-x|-1.5|a + b + c|a << b|u'x'|1.5|1 .real|(a == b) == c|...".split("|")
 
 
 @pytest.mark.parametrize("text", PLAIN)

@@ -176,11 +176,12 @@ def _moved(ref: Ref) -> bool:
 
 
 def _others(run: Run, obj: Obj, place: Place) -> Iterator[Ref]:
-    """The other bindings that still hold the module."""
+    """The other bindings that still hold the module, and not only its parameters."""
     for name, value in run.now.env.items():
         for ref in value.refs:
             if ref.obj is obj and name != place.root and len(value.refs) == 1 and ref.place is not None:
-                yield ref
+                if _whole(ref):
+                    yield ref
     parent = obj.parent
     if parent is not None and obj.slot[:1] == ".":
         held = run.now.fields(parent).get(obj.slot)
@@ -189,8 +190,13 @@ def _others(run: Run, obj: Obj, place: Place) -> Iterator[Ref]:
     for fields in run.now.heap.values():
         for slot, value in fields.items():
             for ref in value.refs[:1] if len(value.refs) == 1 and slot[:1] == "." else ():
-                if ref.obj is obj and ref.place not in (None, place):
+                if ref.obj is obj and ref.place not in (None, place) and _whole(ref):
                     yield ref
+
+
+def _whole(ref: Ref) -> bool:
+    """Whether a reference is to the module itself, however it was handed on."""
+    return all(link.kind in (ALIAS, MAYBE) for link in ref.chain)
 
 
 # ----- shallow copies

@@ -82,6 +82,8 @@ from flake8_tensorcopy.engine.values import (
 )
 from flake8_tensorcopy.engine.writes import write_to
 
+_WITHOUT_ARGUMENTS = frozenset({"clone", "contiguous", "detach", "detach_"})  # none by position, as tensors have them
+
 
 def call(run: Run, node: ast.Call) -> Value:
     """The value of a call, with everything that it does."""
@@ -372,7 +374,9 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             return known
     if ref.kind == "array":
         return array_method(run, node, ref, name, args)
-    if ref.kind in ("tensor", "unknown"):
+    other = obj.kind == "unknown" and name in _WITHOUT_ARGUMENTS and bool(node.args)  # `repo.clone(url)`
+    obj.refuted = obj.refuted or other
+    if ref.kind in ("tensor", "unknown") and not other:
         op = ops.method(name)
         if op is not None and op.form == "method":
             return tensor_method(run, node, ref, op, name, args, func)
@@ -397,7 +401,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         trains(run, node, name, args, one)
         if obj.kind in ("instance", "module") and not logged:
             may_change(run, obj)
-        made = Obj("unknown", "unknown", node, made="call", operands=(obj, *args.objs()))
+        made = Obj("unknown", "unknown", node, made="call", refuted=other, operands=(obj, *args.objs()))
         if name == "astype":
             made.dtype = array_dtype(run, node)
         return Value((Ref(made),))

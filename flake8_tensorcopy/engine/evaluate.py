@@ -532,7 +532,7 @@ def _compare(run: Run, node: ast.Compare) -> Value:
         return NUMBER
     for side, value in zip(sides, values, strict=True):
         run.use(value, side, "difference")
-        run.narrowed_on_host(value, side, "compared")
+    run.compared_on_host(list(zip(sides, values, strict=True)))
     _pointer_test(run, node, values)
     if run.function.features & STRIDES:
         _strides_test(run, node, sides, values)

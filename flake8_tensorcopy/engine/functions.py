@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.loops import note_sync
 from flake8_tensorcopy.engine.moved_leaf import begins
+from flake8_tensorcopy.engine.names import TYPED
 from flake8_tensorcopy.engine.parameters import wrap
 from flake8_tensorcopy.engine.replaced import stored
 from flake8_tensorcopy.engine.rewrapped import rewrapped
@@ -189,6 +190,18 @@ def _legacy_tensor(run: Run, node: ast.Call, args: Args) -> Value:
     return fresh(run, node, "tensor", "Tensor", graph=False)
 
 
+def _typed(name: str) -> Special:
+    """`torch.LongTensor(x)`: a tensor off the graph, of that dtype."""
+
+    def typed(run: Run, node: ast.Call, args: Args) -> Value:
+        args.use(run)
+        made = fresh(run, node, "tensor", name, graph=False)
+        made.refs[0].obj.dtype = TYPED[name]
+        return made
+
+    return typed
+
+
 def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
     value = args.values[0] if args.values else UNKNOWN
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
@@ -319,6 +332,7 @@ def _from_buffer(run: Run, node: ast.Call, args: Args) -> Value:
 
 
 SPECIAL: dict[str, Special] = {
+    **{f"torch.{name}": _typed(name) for name in TYPED},
     "torch.frombuffer": _from_buffer,
     "torch.nn.Embedding.from_pretrained": _from_pretrained,
     "torch.nn.EmbeddingBag.from_pretrained": _from_pretrained,

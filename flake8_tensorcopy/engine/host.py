@@ -131,10 +131,23 @@ def shown_once(run: Run, place: Place, move: ast.Call) -> tuple[ast.Assign, ast.
 
 
 def narrowed_on_host(run: Run, value: Value, node: ast.AST, used: str) -> None:
-    """`x.cpu()[0]`, `x.cpu() == y`: the whole tensor travels for a part or a test of it."""
+    """`x.cpu()[0]`: the whole tensor travels for a part of it."""
     for ref in value.refs:
         if moved_to_host(run, ref) is node and isinstance(node, ast.Call):
             host_scalar(run, node, ref, used)
+
+
+def compared_on_host(run: Run, sides: list[tuple[ast.expr, Value]]) -> None:
+    """`x.cpu() > 0`, `x.cpu() == y.cpu()`: the whole tensor travels for a test of it, which the device could make,
+    unless something that is on the host only takes part."""
+    if all(_on_any_device(run, node, value) for node, value in sides):
+        for node, value in sides:
+            narrowed_on_host(run, value, node, "compared")
+
+
+def _on_any_device(run: Run, node: ast.expr, value: Value) -> bool:
+    """Whether what is compared is a number, or was moved here for that."""
+    return not value.refs or any(moved_to_host(run, ref) is node for ref in value.refs)
 
 
 def reduced_on_host(run: Run, node: ast.Call, ref: Ref, name: str, op: Op) -> None:

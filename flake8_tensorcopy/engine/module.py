@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.graph import frozen_attributes
 from flake8_tensorcopy.engine.moved_leaf import moved
-from flake8_tensorcopy.engine.names import TENSOR_TYPES
+from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk
 from flake8_tensorcopy.engine.source import Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref, Value, both_arms
@@ -384,7 +384,7 @@ class Module:
         name = self._name(node)
         if name in TENSOR_TYPES:
             made.kind = "tensor"
-            made.dtype = _TYPED.get(name.removeprefix("torch."), "")
+            made.dtype = TYPED.get(name.removeprefix("torch."), "")
             made.param = name == "torch.nn.Parameter"
             if name == "torch.nn.Parameter":
                 made.leaf = made.graph = True
@@ -405,6 +405,8 @@ class Module:
         elif name in self.survey.classes:
             cls = self.survey.classes[name]
             made.kind, made.data, made.cls = self.kind_of_class(cls), cls, name
+        elif _of_another_library(name):
+            made.refuted = True
         return made
 
     def _name(self, node: ast.expr) -> str:
@@ -421,18 +423,17 @@ class Module:
             return ""
 
 
-_TYPED = {
-    "LongTensor": "int64",
-    "IntTensor": "int32",
-    "ShortTensor": "int16",
-    "CharTensor": "int8",
-    "ByteTensor": "uint8",
-    "BoolTensor": "bool",
-    "HalfTensor": "float16",
-    "BFloat16Tensor": "bfloat16",
-    "DoubleTensor": "float64",
-    "FloatTensor": "float32",
-}
+def _of_another_library(name: str) -> bool:
+    """Whether what an annotation names is imported, and called like a class of something else than tensors."""
+    library, _, last = name.rpartition(".")
+    parts = library.split(".")
+    if not library or parts[0] in _OF_TENSORS or parts[-1] in ("types", "typing"):
+        return False
+    return last[:1].isupper() and not any(word in last for word in ("Tensor", "Array"))
+
+
+# Where what annotations name may be a tensor, or anything.
+_OF_TENSORS = frozenset({"torch", "typing", "typing_extensions", "jaxtyping", "torchtyping", "numpy"})
 
 
 def _is_ellipsis(node: ast.expr) -> bool:
@@ -446,6 +447,7 @@ def _is_none(node: ast.expr) -> bool:
 def copy_facts(was: Obj, made: Obj) -> None:
     """The kind and properties of an object, without its identity."""
     made.kind = was.kind
+    made.refuted = made.refuted or was.refuted
     made.dtype = was.dtype
     made.zero_dim = was.zero_dim
     made.graph = was.graph

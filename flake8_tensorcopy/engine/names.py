@@ -22,13 +22,24 @@ _PREFIXES = (
 # Modules of whose functions the name alone tells something.
 _TOLD = ("torch", "numpy", "copy")
 
-TENSOR_TYPES = frozenset(
-    f"torch.{name}"
-    for name in (
-        "Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor "
-        "ByteTensor BoolTensor"
-    ).split()
-) | {"torch.nn.Parameter", "torch.nn.UninitializedParameter", "torch.autograd.Variable"}
+# The dtype that a class of tensors says.
+TYPED = {
+    "LongTensor": "int64",
+    "IntTensor": "int32",
+    "ShortTensor": "int16",
+    "CharTensor": "int8",
+    "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "DoubleTensor": "float64",
+    "FloatTensor": "float32",
+}
+TENSOR_TYPES = frozenset(f"torch.{name}" for name in ("Tensor", *TYPED)) | {
+    "torch.nn.Parameter",
+    "torch.nn.UninitializedParameter",
+    "torch.autograd.Variable",
+}
 
 
 class Names:

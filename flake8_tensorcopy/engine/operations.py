@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.evaluate import (
     is_imported,
 )
 from flake8_tensorcopy.engine.facts import CloneDetach
+from flake8_tensorcopy.engine.forms import JOINS
 from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
@@ -386,6 +387,8 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
     obj.dtype = _made_dtype(run, op, short, args)
     if op.dtype == "same" and tensors and tensors[0].obj is not None:
         obj.dtype = tensors[0].obj.dtype
+    if short in JOINS or short == "stack":
+        obj.dtype = _joined_dtype(run, values[:1])
     extra = len(args.values) - first
     obj.zero_dim = (
         op.zero_dim
@@ -416,6 +419,14 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
             obj.graph = None  # of values and indices, only the values
     record(run, node, short, None if op.factory else kept_by(op), values, obj)
     return result
+
+
+def _joined_dtype(run: Run, values: list[Value]) -> str:
+    """The dtype of tensors put together, where all of them are integers or all are bools."""
+    dtypes = {item.obj.dtype if item.obj is not None else "" for item in items_of(run, values)}
+    if len(dtypes) == 1:
+        return dtypes.pop()
+    return "int" if dtypes and all("int" in one or one == "bool" for one in dtypes) else ""
 
 
 def _literal_dtype(node: ast.expr) -> str:

@@ -499,6 +499,11 @@ class Run:
 
         narrowed_on_host(self, value, node, used)
 
+    def compared_on_host(self, sides: list[tuple[ast.expr, Value]]) -> None:
+        from flake8_tensorcopy.engine.host import compared_on_host
+
+        compared_on_host(self, sides)
+
     def expanded(self, node: ast.BinOp, sides: list[tuple[ast.expr, Value]]) -> None:
         from flake8_tensorcopy.engine.expansion import expanded
 

@@ -183,7 +183,10 @@ def _compares(method: Function, kept: str, module: str) -> ast.stmt | None:
     """The statement that takes `self.kept` and `self.module.parameters()` together, to compare them or to copy back."""
     if isinstance(method.node, ast.Module):
         return None
-    for node in walk(method.node):
+    nodes = list(walk(method.node))
+    if not any(_own(node, kept) for node in nodes):
+        return None
+    for node in nodes:
         if not isinstance(node, (ast.For, ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
             continue
         inside = list(walk(node))

@@ -16,6 +16,19 @@ _SIGNS: dict[type[ast.cmpop], str] = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
+_ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.MatMult: "@",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+}
+# How tightly what is put together here binds, in the steps that `ast.unparse` counts.
+_OR, _AND, _NOT, _COMPARED = 0, 1, 2, 3
+_SUM, _PRODUCT, _SIGN = 8, 9, 10
+_HIGHEST = 1 << 30
 
 
 def text_of(node: ast.AST) -> str:
@@ -42,7 +55,7 @@ def _plain(node: ast.AST) -> str | None:
         called = _atom(node.func)
         return None if called is None or None in parts else f"{called}({', '.join(parts)})"  # type: ignore[arg-type]
     if isinstance(node, ast.Subscript):
-        base, index = _atom(node.value), _plain(node.slice)
+        base, index = _atom(node.value), _index(node.slice)
         return None if base is None or index is None else f"{base}[{index}]"
     if isinstance(node, ast.Constant):
         plain = node.value is None or isinstance(node.value, (bool, int, str))
@@ -53,7 +66,52 @@ def _plain(node: ast.AST) -> str | None:
             return None
         signs = [f"{_SIGNS[type(op)]} {part}" for op, part in zip(node.ops, parts[1:], strict=True)]
         return " ".join([parts[0] or "", *signs])
+    if isinstance(node, ast.BinOp):
+        sign = _ARITHMETIC.get(type(node.op))
+        left, right = _operand(node.left), _operand(node.right)
+        return None if sign is None or left is None or right is None else f"{left} {sign} {right}"
+    if isinstance(node, ast.UnaryOp):
+        if isinstance(node.op, ast.Not):
+            negated = _within(node.operand, _NOT)
+            return None if negated is None else f"not {negated}"
+        number = node.operand
+        plain = isinstance(node.op, ast.USub) and isinstance(number, ast.Constant) and type(number.value) is int
+        return f"-{_plain(number)}" if plain else None
+    if isinstance(node, ast.BoolOp):
+        joint, level = (" and ", _AND) if isinstance(node.op, ast.And) else (" or ", _OR)
+        # Each part stands one level higher than the one before it: `a == 1 and b == 1 and (c == 1)`.
+        parts = [_within(one, level + count) for count, one in enumerate(node.values, 1)]
+        return None if None in parts else joint.join(parts)  # type: ignore[arg-type]
     return None
+
+
+def _within(node: ast.expr, level: int) -> str | None:
+    """What stands beside an operator, in brackets where it binds less tightly than that."""
+    known = _plain(node)
+    return f"({known})" if known is not None and _level(node) < level else known
+
+
+def _level(node: ast.expr) -> int:
+    if isinstance(node, ast.BoolOp):
+        return _AND if isinstance(node.op, ast.And) else _OR
+    if isinstance(node, ast.UnaryOp):
+        return _NOT if isinstance(node.op, ast.Not) else _SIGN
+    if isinstance(node, ast.BinOp):
+        return _SUM if isinstance(node.op, (ast.Add, ast.Sub)) else _PRODUCT
+    return _COMPARED if isinstance(node, ast.Compare) else _HIGHEST
+
+
+def _index(node: ast.expr) -> str | None:
+    """What stands between the brackets of an item."""
+    if isinstance(node, ast.Tuple):
+        parts = [_index(one) if not isinstance(one, (ast.Tuple, ast.Starred)) else None for one in node.elts]
+        return None if len(parts) < 2 or None in parts else ", ".join(parts)  # type: ignore[arg-type]
+    if isinstance(node, ast.Slice):
+        if node.step is not None:
+            return None
+        lower, upper = ("" if one is None else _plain(one) for one in (node.lower, node.upper))
+        return None if lower is None or upper is None else f"{lower}:{upper}"
+    return _plain(node)
 
 
 def _atom(node: ast.expr) -> str | None:

@@ -226,7 +226,7 @@ def _judge_steps(run: Run, backward: Backward) -> None:
     if not steps:
         return
     stepped = {write.ref.obj for write in steps}
-    reached = set(linked(backward.ref.obj))
+    reached = set(linked(backward.ref.obj, strict=True))
     for call in run.trail.calls:
         if call.module not in stepped or call.tick > steps[-1].tick:
             continue

@@ -77,8 +77,7 @@ class Evidence:
                     return False
                 return ops.method(name) is not None or _is_parameter(name) or self._of_attribute(name)
             case ast.Subscript(value=ast.Name(id=name)) if self._is_filled(name):
-                given = self.sketch.flows.get(name, ())
-                return any(not _is_empty(one) and self.of(one) for one in given) or self._is_used(name)
+                return self._is_put(name) or self._is_used(name)
             case ast.Call():
                 return self._of_call(node, part)
             case ast.IfExp(body=one, orelse=other):
@@ -116,6 +115,14 @@ class Evidence:
         if function is body or name not in sketch_of(self.survey, body).bound:
             return name not in self.survey.functions and name not in self.survey.classes
         return Evidence(sketch_of(self.survey, body), self._seen, self.uses).of(ast.Name(name, ast.Load()))
+
+    def _is_put(self, name: str) -> bool:
+        """Whether a tensor may be put into what was made empty under a name."""
+        mark = (self.sketch.function.node, f"{name}[..]")
+        if mark in self._seen:
+            return False
+        self._seen.add(mark)
+        return any(not _is_empty(one) and self.of(one) for one in self.sketch.flows.get(name, ()))
 
     def _of_item(self, node: ast.Name) -> bool:
         """Whether an item of what a name stands for may be made as a tensor."""
