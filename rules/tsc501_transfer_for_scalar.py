@@ -50,7 +50,8 @@ reduces or indexes the tensor, or goes where that is read as a number: unsafe.
 Silent where the host copy has another use, is collected for a metric or goes into a checkpoint, and where the shape
 is not known: a tensor of many elements is better moved once than read one by one.
 
-Only with preview: a whole tensor that is moved and then reduced, compared or indexed; reduce it first.
+Only with preview: a whole tensor that is moved and then reduced, indexed, or compared with a number or with another
+tensor that is moved there for it; reduce it first. What it is compared with may be on the host anyway: silent then.
 
 ## References
 

@@ -44,6 +44,8 @@ def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) 
     else:
         made_of = "tensor"
         sources = [ref for ref in value.refs if name in OF_TENSORS and _on_graph(run, ref)]
+    if args.flag("requires_grad") and any(one.slot == ".grad" for ref in sources for one in ancestors(ref.obj)):
+        return result  # a step by hand: `z = torch.tensor(z - lr * z.grad, requires_grad=True)`
     shown = run.short(args.nodes[0])
     bound = [run.text(one) for one in run.stmt.targets] if isinstance(run.stmt, ast.Assign) else []
     if sources and not any(_MEANT.search(text.lower()) for text in (shown, *bound)):

@@ -38,7 +38,10 @@ _ONCE = frozenset(
 )
 _FLAT = frozenset({"view", "reshape", "flatten", "ravel"})
 _ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
-_MASKS = frozenset("mask masks keep valid selected chosen perm permutation order unique idx_unique".split())
+_MASKS = frozenset(
+    "mask masks keep valid invalid selected chosen perm permutation order unique idx_unique done active inactive alive "
+    "correct finished inside visible".split()
+)
 MAX_STEPS = 6
 
 
@@ -309,14 +312,31 @@ def _part(ref: Ref) -> object:
 
 
 def _masks(run: Run, node: ast.expr) -> bool:
-    """Whether an index is a mask, or names each position once, by its name."""
-    return not _MASKS.isdisjoint(run.text(node).lower().replace(".", "_").split("_"))
+    """Whether an index is a mask, or names each position once, by its name; a mask also by what is done with it."""
+    if not _MASKS.isdisjoint(run.text(node).lower().replace(".", "_").split("_")):
+        return True
+    parents = run.parents()
+    mentions = run.mentions(node.id) if isinstance(node, ast.Name) else []
+    return any(_tells_a_mask(parents.get(one), one) for one in mentions)
+
+
+def _tells_a_mask(outer: ast.AST | None, node: ast.expr) -> bool:
+    match outer:
+        case ast.UnaryOp(op=ast.Invert()) | ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
+            return True
+        case ast.Attribute(attr=name):
+            return name in ("any", "all", "bool", "nonzero") or name.startswith("logical_")
+    return False
 
 
 def _labels(run: Run, node: ast.expr, value: Value) -> bool:
     """Whether an index is a tensor of labels: proven a tensor, given from outside, and no mask by its name."""
     obj = value.obj
     if obj is None or len(value.refs) != 1 or obj.zero_dim or obj.dtype == "bool" or obj.made in _ONCE:
+        return False
+    if obj.parent is not None and obj.parent.made in _ONCE:
+        return False  # `torch.where(done)[0]`
+    if any(link.op == "bool" for link in value.refs[0].chain):
         return False
     if any(link.key is not None for link in value.refs[0].chain):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -249,6 +250,14 @@ def index_text(run: Run, node: ast.expr) -> tuple[str, bool]:
     )
     versions = [f"{name}{run.now.version.get(name, 0)}" for name in run.names_in(node)]
     return f"[{run.text(node)}]{','.join(versions)}", whole
+
+
+_VERSIONS = re.compile(r"\][^\W\d]\w*(?:,[^\W\d]\w*)*(?=$|[.\[])")
+
+
+def without_versions(name: str) -> str:
+    """What a slot is called, as it is written: `d[i]` of `d[i]i4`."""
+    return _VERSIONS.sub("]", name)
 
 
 def index_part(run: Run, node: ast.expr) -> Index:

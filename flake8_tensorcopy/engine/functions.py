@@ -381,7 +381,7 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         return Value(tuple(ref.derive(Link(NUMPY, short, node)) for ref in value.refs))
     if short in library.NUMPY_VIEWS and value.refs:
         return Value(tuple(ref.derive(Link(VIEW, short, node)) for ref in value.refs))
-    args.use(run, role)
+    args.use(run, "looked at" if short.endswith("_like") or short in ("shape", "ndim", "size") else role)
     result = fresh(run, node, "array", short, dtype=array_dtype(run, node) if "dtype" in args.keywords else "")
     if short == "frombuffer":
         buffer_of(run, args, result.refs[0].obj)

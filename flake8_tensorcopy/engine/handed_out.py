@@ -74,7 +74,11 @@ def _kept_by_the_object(run: Run, one: Handed) -> None:
     me = run.params[0] if run.params else None
     if one.into is None or me is None or run.function.name in SETS or not isinstance(one.node, ast.Call):
         return
-    if not way_from(me, one.ref.obj) or root_of(one.into) is not me or one.ref.obj.param or run.loop:
+    way = way_from(me, one.ref.obj)
+    if not way or root_of(one.into) is not me or one.ref.obj.param or run.loop:
+        return
+    states = [state for _, state, _ in run.returned] + ([run.state] if run.state is not None else [])
+    if not any(_still_holds(state, me, way, one.ref.obj, one.arms) for state in states):
         return
     for write in run.log:
         if (
@@ -87,6 +91,12 @@ def _kept_by_the_object(run: Run, one: Handed) -> None:
             if all(link.kind in SHARES for link in chains) and must_overlap(one.ref.chain, write.ref.chain):
                 _fact(run, one.ref, one.node, "store", write, "method")
                 return
+
+
+def _still_holds(state: State, me: Obj, way: tuple[str, ...], obj: Obj, arms: frozenset[Arm] = frozenset()) -> bool:
+    """Whether an object may hold at the end what it has handed out, and not another one in its place."""
+    held = state.fields(me).get(way[0]) if len(way) == 1 else None
+    return held is None or any(ref.obj is obj and not exclusive(ref.arms, arms) for ref in held.refs)
 
 
 def _held(run: Run, state: State) -> Iterator[tuple[Ref, int]]:
@@ -128,6 +138,8 @@ def _rewritten(run: Run, ref: Ref, place: Place, write: Write) -> None:
         site = made.value  # of `history.append((step, x))`, the whole
     if site is None or place in write.ref.via or not _live(run, ref, site, place.loop, write):
         return
+    if exclusive(ref.arms, write.ref.arms):
+        return  # `self.out.append(self.buf); self.buf = torch.zeros(n)`: renewed where it was stored
     known = run.facts.get((StaleRead, write.node, place.name, place.node))
     if isinstance(known, StaleRead) and known.stored_from != known.writer and _strong(known):
         return  # said of the alias
@@ -164,12 +176,44 @@ def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write
         link.op == "[]" and link.key is None for link in write.ref.chain
     ):
         return False  # perhaps another part
+    between = _loop_between(run, site, loop, write)
+    return between is not None and not _is_last_pass(run, site, between)
+
+
+def _loop_between(run: Run, site: ast.AST, loop: tuple[int, ...], write: Write) -> ast.stmt | None:
+    """The loop of which the write comes in a later pass than what was done at the site."""
     around, beside = _loops(run, site), _loops(run, write.node)
     for depth, (mine, theirs) in enumerate(zip(around, beside, strict=False)):
         if mine is not theirs or len(loop) <= depth or len(write.loop) <= depth:
-            return False
+            return None
         if loop[depth] != write.loop[depth]:
-            return write.loop[depth] > loop[depth]
+            return mine if write.loop[depth] > loop[depth] else None
+    return None
+
+
+def bound_in_last_pass(run: Run, place: Place, write: Write) -> bool:
+    """Whether the loop, in a later pass of which the write would come, is left where the place was bound."""
+    if not place.loop or not write.loop or place.node is None:
+        return False
+    between = _loop_between(run, place.node, place.loop, write)
+    return between is not None and _is_last_pass(run, place.node, between)
+
+
+def _is_last_pass(run: Run, site: ast.AST, loop: ast.stmt) -> bool:
+    """Whether the loop is left for good once a node in it has been passed."""
+    parents, node = run.parents(), site
+    breaks = True  # this loop, and not one in it
+    while node is not loop and node in parents:
+        outer = parents[node]
+        for _, suite in ast.iter_fields(outer):
+            if isinstance(suite, list) and node in suite:
+                for later in suite[suite.index(node) :]:
+                    if isinstance(later, (ast.Return, ast.Raise)) or (breaks and isinstance(later, ast.Break)):
+                        return True
+                    if isinstance(later, (ast.Break, ast.Continue)):
+                        return False
+        breaks = breaks and not isinstance(outer, (ast.For, ast.AsyncFor, ast.While))
+        node = outer
     return False
 
 
@@ -332,6 +376,8 @@ def _buffers_returned(module: Module, cls: Class) -> Iterator[tuple[Run, ast.Ret
                 if not slots or slots[0][0] != "." or ref.obj.param:
                     continue
                 if any(link.kind not in SHARES for link in ref.chain):
+                    continue
+                if not _still_holds(state, run.params[0], slots, ref.obj):
                     continue
                 if not (mixed(value, ref) and ref in value.refs) and not _said(run, ref):
                     yield run, node, ref, slots

@@ -13,6 +13,14 @@ TENSOR_ONLY = frozenset(
     "detach contiguous masked_fill requires_grad_ retain_grad index_select gather masked_select".split()
 )
 
+# What a tensor is like, whatever it holds.
+METADATA = frozenset(
+    "shape size dtype device ndim dim numel nbytes element_size itemsize requires_grad is_leaf layout".split()
+)
+
+# Methods that ask what they are given for nothing but its shape, dtype or device.
+AS_ANOTHER = frozenset("expand_as reshape_as to type_as view_as".split())
+
 MODULE_METHODS = frozenset(
     "state_dict load_state_dict parameters named_parameters buffers named_buffers zero_grad train eval "
     "register_buffer register_parameter add_module register_module".split()

@@ -1,14 +1,14 @@
-"""Whether what a statement binds to a name would be read: asked for the repairs of single findings only."""
+"""Whether what is bound to a name is read, and how: asked of single findings and of their repairs only."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
 
-from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.forms import called_name
 from flake8_tensorcopy.engine.run import Run
 
-_PLAIN = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -73,8 +73,44 @@ def _only_computed_with(parents: dict[ast.AST, ast.AST], node: ast.Name) -> bool
     outer = parents.get(node)
     if isinstance(outer, ast.Attribute):
         op = ops.method(outer.attr)
-        return outer.attr in _PLAIN or (op is not None and op.result == "fresh" and not op.writes)
+        return outer.attr in library.METADATA or (op is not None and op.result == "fresh" and not op.writes)
     return isinstance(outer, (ast.BinOp, ast.Compare))
+
+
+def only_looked_at(run: Run, over: ast.AST) -> bool:
+    """Whether a loop or comprehension over something asks its items only what they are like, or whether they are the
+    same objects: `sum(p.numel() for p in params)`, `assert all(p.grad is None for p in params)`."""
+    parents = run.parents()
+    outer = parents.get(over)
+    while isinstance(outer, (ast.Call, ast.Attribute, ast.Starred)):
+        outer = parents.get(outer)
+    if not isinstance(outer, (ast.For, ast.comprehension)):
+        return False
+    targets = list(outer.target.elts) if isinstance(outer.target, ast.Tuple) else [outer.target]
+    asked = outer.iter.func if isinstance(outer.iter, ast.Call) else None
+    if isinstance(asked, ast.Attribute) and asked.attr in ("items", "named_parameters", "named_buffers"):
+        targets = targets[1:]  # but for their names
+    names = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    whole = outer if isinstance(outer, ast.For) else parents.get(outer)
+    return whole is not None and all(
+        _looks_at(parents, node)
+        for node in ast.walk(whole)
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
+    )
+
+
+def _looks_at(parents: dict[ast.AST, ast.AST], node: ast.expr) -> bool:
+    match parents.get(node):
+        case ast.Attribute(attr="grad") as outer:
+            test = parents.get(outer)
+            return isinstance(test, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in test.ops)
+        case ast.Attribute(attr=name):
+            return name in library.METADATA or name.startswith("new_")
+        case ast.Compare(ops=signs):
+            return all(isinstance(op, (ast.Is, ast.IsNot)) for op in signs)
+        case ast.Call(args=[first, *_]) as call if first is node:
+            return called_name(call).endswith("_like") or called_name(call) in ("id", "isinstance", "len")
+    return False
 
 
 def _around(run: Run, statement: ast.stmt) -> Iterator[ast.AST]:

@@ -78,11 +78,21 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
         stepped(run, obj, node)
     note_step(run, optimizer)
     known = obj.data if obj is not None and obj.kind == "optimizer" else None
-    if not (isinstance(known, list) and known):
+    if obj is not None and _holds_tensors_only(run, obj):
+        known = []
+    elif not (isinstance(known, list) and known):
         owners = _owners(obj)
         known = [module for module in run.modules if module.made != "deepcopy" and _related(owners, _owners(module))]
     for module in list(known):
         train(run, node, module, f"{name}.step()")
+
+
+def _holds_tensors_only(run: Run, optimizer: Obj) -> bool:
+    """`Adam([delta])`: whatever it moves, it is no module."""
+    holds = run.trail.optimizers.get(optimizer)
+    if holds is None or not holds.known or holds.modules or not holds.tensors:
+        return False
+    return all(not one.param and (one.parent is None or one.parent.kind != "module") for one in holds.tensors)
 
 
 def _owners(obj: Obj | None) -> list[Obj]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.classes import holds_tensors, way_from
 from flake8_tensorcopy.engine.defaults import SURE
 from flake8_tensorcopy.engine.facts import (
@@ -56,9 +56,6 @@ _SAYS_INPLACE = frozenset({"inplace", "in_place"})
 _CHANGES = frozenset(
     "update fill init initialize reset set zero accumulate inplace train step write store push insert load".split()
 )
-
-# What a tensor is like, whatever it holds.
-_METADATA = frozenset({"device", "dtype", "shape", "ndim", "size", "dim", "numel"})
 
 # Methods that neither arrays nor lists have, nor much else that can be written in place.
 _OF_TENSORS = frozenset(
@@ -120,7 +117,9 @@ def returns(run: Run, obj: Obj) -> bool:
 
 def _read_in(node: ast.expr) -> list[str]:
     """The names whose values an expression reads; the device, dtype or shape of a tensor says nothing of it."""
-    told = {id(item.value) for item in ast.walk(node) if isinstance(item, ast.Attribute) and item.attr in _METADATA}
+    told = {
+        id(item.value) for item in ast.walk(node) if isinstance(item, ast.Attribute) and item.attr in library.METADATA
+    }
     return sorted({item.id for item in ast.walk(node) if isinstance(item, ast.Name) and id(item) not in told})
 
 

@@ -95,9 +95,10 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
         exponential(run, node, values[0])
     role = op_role(op, short, len(values))
     sharing = op.result in ("view", "maybe", "same") and 0 <= op.of < len(values)
+    looked_at = nodes[:1] if short.endswith("_like") or (op.result == "host" and not op.reads_data) else []
     for position, (given, value) in enumerate(args.all()):
         if not (sharing and position == op.of):
-            run.use_deep(value, given, role)
+            run.use_deep(value, given, "looked at" if given in looked_at else role)
     if sharing and not op.variadic:
         return share(run, node, op, short, values[op.of], args, receiver_first=1)
     if op.variadic and op.result in ("view", "maybe") and op.many == -1 and not args.spread:
@@ -528,7 +529,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         host_read(run, node, ref, name)
     role = op_role(op, name, 1 + sum(1 for value in args.values if value.refs))
     for given, value in args.all():
-        run.use(value, given, role)
+        run.use(value, given, "looked at" if name in library.AS_ANOTHER else role)
     if op.result == "same":
         return Value((ref.derive(Link(ALIAS, name, node)),))
     if op.result in ("view", "maybe") and op.of == 0:
@@ -539,7 +540,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         to_array(run, node, ref, run.short(func.value), ".numpy()")
         return Value((ref.derive(Link(NUMPY, name, node)),))
     if op.result != "host" or op.reads_data:
-        run.use(one, func.value, role, whole=whole)
+        run.use(one, func.value, "looked at" if name.startswith("new_") else role, whole=whole)
     reduced_on_host(run, node, ref, name, op)
     if name == "clone":
         return copy_of(run, node, ref, "clone", whole=whole)

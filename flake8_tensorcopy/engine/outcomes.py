@@ -8,13 +8,12 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import settle_copies
 from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.defaults import shared_defaults
-from flake8_tensorcopy.engine.evaluate import (
-    evaluate,
-)
+from flake8_tensorcopy.engine.evaluate import evaluate, without_versions
 from flake8_tensorcopy.engine.facts import (
     AccumulatedItem,
     DroppedResult,
     LostWrite,
+    StaleRead,
     changed,
 )
 from flake8_tensorcopy.engine.gradients import settle_writes
@@ -278,6 +277,10 @@ def finish_run(run: Run) -> None:
     for place, (move, ref) in run.moves.items():
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:
             host_scalar(run, move, ref, "logged", shown_once(run, place, move))
+    for mark, known in run.facts.items():
+        if isinstance(known, StaleRead):
+            names = without_versions(known.reader), without_versions(known.writer)
+            run.facts[mark] = changed(known, reader=names[0], writer=names[1])
     for obj, (target, ref, _) in run.edited.items():
         if obj not in run.loaded and ref.place is not None:
             run.fact(

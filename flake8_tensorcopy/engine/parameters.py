@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import WrappedTensor
 from flake8_tensorcopy.engine.run import Run, Use
 from flake8_tensorcopy.engine.source import Class
@@ -12,8 +13,6 @@ from flake8_tensorcopy.engine.values import ALIAS, DETACH, SNAPSHOT, VIEW, Arm, 
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
-
-_METADATA = frozenset({"shape", "size", "dtype", "device", "ndim", "dim", "numel", "requires_grad", "nbytes"})
 
 
 class Wrap(NamedTuple):
@@ -158,7 +157,7 @@ def reader_of(cls: Class, attribute: str, besides: str) -> ast.AST | None:
             continue
         spared: set[ast.AST] = set()
         for node in ast.walk(method.node):
-            if isinstance(node, ast.Attribute) and node.attr in _METADATA:
+            if isinstance(node, ast.Attribute) and node.attr in library.METADATA:
                 spared.add(node.value)
             elif (
                 isinstance(node, ast.Attribute)

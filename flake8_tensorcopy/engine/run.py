@@ -369,7 +369,13 @@ class Run:
     # ----- uses
 
     def use(self, value: Value, node: ast.AST, role: str, whole: Value | None = None) -> None:
-        """The current statement consumes the value; `whole` has all its alternatives, where they are met one by one."""
+        """The current statement consumes the value; `whole` has all its alternatives, where they are met one by one.
+
+        What is only looked at, for its shape, dtype or device, takes part in an operation and is not read.
+        """
+        if role == "looked at":
+            self.devices.operands.add(node)
+            return
         whole = whole or value
         several = len(whole.refs) > 1
         if role in ("operand", "difference") and not self.devices.storing:

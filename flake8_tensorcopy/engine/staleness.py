@@ -13,7 +13,8 @@ from flake8_tensorcopy.engine.facts import (
     changed,
 )
 from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
-from flake8_tensorcopy.engine.handed_out import stored_read
+from flake8_tensorcopy.engine.handed_out import bound_in_last_pass, stored_read
+from flake8_tensorcopy.engine.liveness import only_looked_at
 from flake8_tensorcopy.engine.mutated import argument_read, items_read
 from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
@@ -105,6 +106,8 @@ def finish(run: Run) -> None:
                 continue
             written = all_passes(write.ref.chain, write.loop, run.iterating)
             if not must_overlap(ref.chain, written) or not same_derivation(ref, write.ref):
+                continue
+            if bound_in_last_pass(run, place, write):
                 continue
             seen.add(mark)
             _stale(run, use, write, uses)
@@ -236,6 +239,8 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
     copies = tuple(
         link.op for link in ref.chain if link is not snapshot and link.op not in ("=", "parameter", "iteration")
     )
+    if use.role in ("item", "iterate") and only_looked_at(run, use.node):
+        return
     compared = kept = False
     if snapshot.op == "parameters":
         compared, kept = intended(use, uses, write)
