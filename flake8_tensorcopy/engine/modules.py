@@ -173,7 +173,7 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         if obj.kind == "unknown":
             obj.refuted = True
         run.modules[obj] = None
-        kind = "named" if name.startswith("named") else "parameters"
+        kind = {"named_parameters": "named", "named_buffers": "named buffers"}.get(name, name)
         return Value((Ref(Obj("iter", "fresh", node, made=name, data=(kind, [(node, one)]))),))
     if name == "load_state_dict":
         args.use(run)

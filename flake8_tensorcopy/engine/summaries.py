@@ -94,8 +94,9 @@ def _summarise(run: Run) -> Summary:
         if target is None:
             continue
         training = write.how == "training"
-        if write.ref.obj.param and any(slot.endswith(")]") for slot in target.slots):
-            # One parameter after the other: for the caller, the module is trained.
+        one_of_all = write.ref.obj.param or write.ref.obj.made == "buffer"
+        if one_of_all and any(slot.endswith(")]") for slot in target.slots):
+            # One parameter (or buffer) after the other: for the caller, the module is trained.
             cut = next(i for i, slot in enumerate(target.slots) if slot.endswith(")]"))
             target, training = Target(target.argument, target.slots[:cut]), True
         chain = tuple(link for link in write.ref.chain if link.op != "=")
