@@ -12,7 +12,8 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     fresh,
 )
-from flake8_tensorcopy.engine.graph import freeze, frozen, graph_of_result
+from flake8_tensorcopy.engine.freezing import Asked, asked_by, frozen, switch
+from flake8_tensorcopy.engine.graph import graph_of_result
 from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.parameters import assigned
@@ -201,8 +202,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         return None
     if name in library.MODULE_SELF:
         args.use(run)
-        if name == "requires_grad_" and args.all() and not args.flag("requires_grad", 0):
-            freeze(run, obj, certain=isinstance(args.all()[0][0], ast.Constant))
+        if name == "requires_grad_":
+            switch(run, ref, asked_by(run, args.all()[0][0]) if args.all() else Asked(True))
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
         if name == "requires_grad_" and args.all():
