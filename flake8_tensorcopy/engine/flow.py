@@ -314,12 +314,14 @@ def _loop(
         run.state = final.copy()
         run.now.arms = entry.arms
         frame.continues = []
+        frame.next_pass()
         head()
         _block(run, node.body)
         final = join_all([run.state, *frame.continues], run.entry_field)
     run.loop = outer
     run.within = run.within[:-1]
     run.frames.pop()
+    frame.leave()
     if iterating:
         iterating.pop()
     if final is None and not frame.breaks:
