@@ -125,6 +125,22 @@ def carried(run: Run, one: Carried, value: Value, flag: Value | None) -> None:
         if flag is not None:
             said = bool(flag.const) if not flag.refs and flag.const is not None else None
         asked = Asked(said if said is None else said is not asked.contrary)
+    _tell(run, value, asked, one.whole)
+
+
+def applied(run: Run, value: Value, function: ast.expr, held: Value) -> None:
+    """`net.apply(f)`, `map(f, net.parameters())`: what f is given may be told not to require grad."""
+    made = held.obj.data if held.obj is not None else None
+    if isinstance(function, ast.Name):
+        made = made or run.module.survey.functions.get(function.id)
+    elif isinstance(function, ast.Attribute) and run.function.cls is not None:
+        made = made or run.module.method(run.function.cls, function.attr)
+    node = made if isinstance(made, ast.Lambda) else getattr(made, "node", None)
+    if isinstance(node, ast.AST) and any(switches_off(part) for part in walk(node)):
+        _tell(run, value, Asked(), whole=True)
+
+
+def _tell(run: Run, value: Value, asked: Asked, whole: bool) -> None:
     for ref in value.refs:
         obj = ref.obj
         if obj.kind == "iter" and isinstance(obj.data, tuple) and obj.data[0] in ("parameters", "named"):
@@ -132,7 +148,7 @@ def carried(run: Run, one: Carried, value: Value, flag: Value | None) -> None:
                 for held in module.refs:
                     switch(run, held, asked, whole=True)
         else:
-            switch(run, ref, asked, whole=one.whole and obj.kind != "tensor")
+            switch(run, ref, asked, whole=whole and obj.kind != "tensor")
 
 
 def _met_in(obj: Obj) -> Iterator[Obj]:
@@ -259,5 +275,7 @@ def switches_off(node: ast.AST) -> bool:
             ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[value, *_])
             | ast.Call(func=ast.Attribute(attr="requires_grad_"), keywords=[ast.keyword(value=value)])
         ):
+            return not (isinstance(value, ast.Constant) and value.value is True)
+        case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value="requires_grad"), value]):
             return not (isinstance(value, ast.Constant) and value.value is True)
     return False

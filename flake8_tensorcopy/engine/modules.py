@@ -12,7 +12,7 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     fresh,
 )
-from flake8_tensorcopy.engine.freezing import Asked, asked_by, frozen, switch
+from flake8_tensorcopy.engine.freezing import Asked, applied, asked_by, frozen, switch
 from flake8_tensorcopy.engine.graph import graph_of_result
 from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
@@ -204,6 +204,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         args.use(run)
         if name == "requires_grad_":
             switch(run, ref, asked_by(run, args.all()[0][0]) if args.all() else Asked(True))
+        elif name == "apply" and args.values:
+            applied(run, one, args.nodes[0], args.values[0])
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
         if name == "requires_grad_" and args.all():
