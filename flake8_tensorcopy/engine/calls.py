@@ -55,6 +55,7 @@ from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_metho
 from flake8_tensorcopy.engine.parameters import wrapped_inside
 from flake8_tensorcopy.engine.premises import met
 from flake8_tensorcopy.engine.redundant import chained, clone_of
+from flake8_tensorcopy.engine.refine import entered_mode
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
 from flake8_tensorcopy.engine.replaced import by_call, extended
@@ -280,6 +281,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         backward(run, node, base, args)
     elif name == "register_forward_hook":
         register_hook(run, node, base, args)
+    elif name in ("enter_context", "__enter__"):
+        entered_mode(run, args.nodes[0] if args.nodes else func.value)
     elif name == "zero_grad":
         zero_grad(run, node, args)
         run.trail.zeroed.append(base)

@@ -36,7 +36,7 @@ from flake8_tensorcopy.engine.outcomes import (
     only_copies,
     pointer_results,
 )
-from flake8_tensorcopy.engine.refine import grad_mode, refine
+from flake8_tensorcopy.engine.refine import entered_mode, grad_mode, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
 from flake8_tensorcopy.engine.source import Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
@@ -418,8 +418,7 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
     for item in node.items:
         value = evaluate(run, item.context_expr)
         mode = grad_mode(run, item.context_expr)
-        if mode is not None:
-            run.now.grad = mode == "on" if mode != "unknown" else None
+        entered_mode(run, item.context_expr)
         text = run.text(item.context_expr)
         expected += "raises" in text.lower()
         inference += mode == "off" and names_inference_mode(run, item.context_expr)

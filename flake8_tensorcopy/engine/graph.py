@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine.modes import INFERENCE_MODE, MAY_SET, entry_mode, mentions_mode, mode_of
+from flake8_tensorcopy.engine.modes import INFERENCE_MODE, MAY_SET, SET, entry_mode, mentions_mode, mode_of
 from flake8_tensorcopy.engine.nodes import children
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
 
@@ -329,6 +329,16 @@ def _only_off(module: Module, name: str, cls: str, seen: set[str]) -> bool:
     return all(not one.on or (one.within and _only_off(module, one.within, one.own, seen)) for one in found)
 
 
+def _in_order(module: Module, body: list[ast.stmt], on: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    """The statements of a block, each with whether grad mode is on there: `torch.set_grad_enabled(False)` before them
+    has switched it off."""
+    for statement in body:
+        yield statement, on
+        match statement:
+            case ast.Expr(value=ast.Call(func=func) as call) if module.names.qualify(func) in SET:
+                on = mode_of(module.names.qualify(func), call) != "off"
+
+
 def _mentions(module: Module) -> dict[str, list[Mention]]:
     """Every name and attribute that is read anywhere in the file, by its last part."""
     defined = set(module.survey.classes)
@@ -345,7 +355,8 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
             defined.add(node.name)
             mode = entry_mode(module.survey, known)
             pending.extend((item, cls, within, on) for item in node.decorator_list)
-            pending.extend((item, cls, node.name, mode is not False and on) for item in node.body)
+            inside = mode is not False and on
+            pending.extend((item, cls, node.name, now) for item, now in _in_order(module, node.body, inside))
             continue
         if isinstance(node, ast.ClassDef):
             pending.extend((item, node.name, within, on) for item in (*node.decorator_list, *node.bases, *node.body))
@@ -358,7 +369,13 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
                     said = mode_of(module.names.qualify(call.func), call)
                     inside = False if said == "off" else True if said == "on" else inside
                 pending.append((call, cls, within, on))
-            pending.extend((item, cls, within, inside) for item in node.body)
+            pending.extend((item, cls, within, now) for item, now in _in_order(module, node.body, inside))
+            continue
+        if isinstance(node, (ast.Module, ast.If)):
+            for body in (node.body, node.orelse if isinstance(node, ast.If) else []):
+                pending.extend((item, cls, within, now) for item, now in _in_order(module, body, on))
+            if isinstance(node, ast.If):
+                pending.append((node.test, cls, within, on))
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found.setdefault(node.id, []).append(Mention(within, on, ""))
