@@ -28,12 +28,13 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     StaleSnapshot,
 )
+from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import clear
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, root_of, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.layouts import unpacked
-from flake8_tensorcopy.engine.leaves import marked, unmarked
+from flake8_tensorcopy.engine.leaves import marked
 from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import unpacked_part
@@ -261,7 +262,7 @@ def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.
         marked(run, target, base, run.short(target.value), attribute=True)
         return
     for ref in base.refs:
-        unmarked(run, ref, certain=known is not None)
+        switch(run, ref, asked_by(run, source))
 
 
 def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) -> None:

@@ -55,6 +55,7 @@ from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_metho
 from flake8_tensorcopy.engine.parameters import wrapped_inside
 from flake8_tensorcopy.engine.premises import met
 from flake8_tensorcopy.engine.redundant import chained, clone_of
+from flake8_tensorcopy.engine.refine import entered_mode
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
 from flake8_tensorcopy.engine.replaced import by_call, extended
@@ -65,7 +66,7 @@ from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import is_optimizer, optimizer_method, optimizers_of_call, stepped
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.storages import saved
-from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of
+from flake8_tensorcopy.engine.summaries import apply_summary, hooks_of, summary_of, switched_by
 from flake8_tensorcopy.engine.trained import optimized_inside
 from flake8_tensorcopy.engine.transfers import after_method, factory_moves, left_in_flight, wait, waits_by_name
 from flake8_tensorcopy.engine.values import (
@@ -280,6 +281,8 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         backward(run, node, base, args)
     elif name == "register_forward_hook":
         register_hook(run, node, base, args)
+    elif name in ("enter_context", "__enter__"):
+        entered_mode(run, args.nodes[0] if args.nodes else func.value)
     elif name == "zero_grad":
         zero_grad(run, node, args)
         run.trail.zeroed.append(base)
@@ -527,6 +530,8 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
         for name, given, value in attributes_given(done, args):
             attribute_from_call(run, node, made, name, value, given)
             run.module.given.setdefault((cls, name), []).append(_held_kind(run, value))
+        if summary_of(done).switched:
+            switched_by(run, node, summary_of(done), given_to(done, [Value((Ref(made),)), *args.values], args))
         if done.wraps:
             wrapped_inside(run, done, given_to(done, [Value(), *args.values], args), made)
     return Value((Ref(made),))

@@ -152,16 +152,17 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
         return shallow_copy(run, node, value, f"{kind}()")
     if obj is not None and obj.kind == "iter" and isinstance(obj.data, tuple):
         tag, parts = obj.data
-        if tag in ("parameters", "named") and parts[0][1].obj is not None:
+        if tag in ("parameters", "named", "buffers", "named buffers") and parts[0][1].obj is not None:
             module = parts[0][1].refs[0]
+            of_all = "buffers" if tag.endswith("buffers") else "parameters"
             held = Ref(
                 module.obj,
-                (*module.chain, Link(SNAPSHOT, "parameters", node)),
-                Place("the parameters", node, origin="item"),
+                (*module.chain, Link(SNAPSHOT, of_all, node)),
+                Place(f"the {of_all}", node, origin="item"),
                 run.now.written(module.obj),
                 run.now.arms,
             )
-            made = Obj("dict" if kind == "dict" else "list", "fresh", node, made="parameters")
+            made = Obj("dict" if kind == "dict" else "list", "fresh", node, made=of_all)
             run.now.set_field(made, "[*]", Value((held,)))
             return Value((Ref(made),))
     if obj is not None and obj.kind in ("list", "tuple"):

@@ -762,6 +762,10 @@ def _element_of_ref(run: Run, node: ast.AST, ref: Ref) -> Value:
                 values = [STRING, _parameter_of(run, node, ref)]
             case "parameters":
                 return _parameter_of(run, node, ref)
+            case "named buffers":
+                values = [STRING, _buffer_of(run, node, ref)]
+            case "buffers":
+                return _buffer_of(run, node, ref)
             case _:
                 return element_of(run, parts[0][0], parts[0][1])
         pack = Obj("tuple", "fresh", node)
@@ -803,10 +807,10 @@ def values_of(run: Run, node: ast.AST, value: Value) -> Value:
 
 
 def _fresh_part(run: Run, node: ast.AST, value: Value) -> Value:
-    """An element of a list of live parameters is one parameter, not all of them."""
+    """An element of a list of live parameters (or buffers) is one of them, not all."""
     refs = []
     for ref in value.refs:
-        held = [link for link in ref.chain if link.kind == "snapshot" and link.op == "parameters"]
+        held = [link for link in ref.chain if link.kind == "snapshot" and link.op in ("parameters", "buffers")]
         if held and not any(link.op == "parameter" for link in ref.chain):
             ref = ref.derive(Link(VIEW, "parameter", node, key=("parameter", node, run.loop)))
         refs.append(ref)
@@ -823,6 +827,16 @@ def _parameter_of(run: Run, node: ast.AST, ref: Ref) -> Value:
         held.obj.param = True
         held.obj.leaf = True
         held.obj.graph = held.obj.graph is not False
+    return value
+
+
+def _buffer_of(run: Run, node: ast.AST, ref: Ref) -> Value:
+    """One buffer of a module: a tensor that the module owns, and no leaf of the graph."""
+    _, parts = ref.obj.data
+    module = parts[0][1].obj
+    value = run.item_per_pass(module if module is not None else ref.obj, node)
+    for held in value.refs:
+        held.obj.kind, held.obj.made = "tensor", "buffer"
     return value
 
 

@@ -36,7 +36,7 @@ from flake8_tensorcopy.engine.outcomes import (
     only_copies,
     pointer_results,
 )
-from flake8_tensorcopy.engine.refine import grad_mode, refine
+from flake8_tensorcopy.engine.refine import entered_mode, grad_mode, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
 from flake8_tensorcopy.engine.source import Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
@@ -314,12 +314,14 @@ def _loop(
         run.state = final.copy()
         run.now.arms = entry.arms
         frame.continues = []
+        frame.next_pass()
         head()
         _block(run, node.body)
         final = join_all([run.state, *frame.continues], run.entry_field)
     run.loop = outer
     run.within = run.within[:-1]
     run.frames.pop()
+    frame.leave()
     if iterating:
         iterating.pop()
     if final is None and not frame.breaks:
@@ -416,8 +418,7 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
     for item in node.items:
         value = evaluate(run, item.context_expr)
         mode = grad_mode(run, item.context_expr)
-        if mode is not None:
-            run.now.grad = mode == "on" if mode != "unknown" else None
+        entered_mode(run, item.context_expr)
         text = run.text(item.context_expr)
         expected += "raises" in text.lower()
         inference += mode == "off" and names_inference_mode(run, item.context_expr)

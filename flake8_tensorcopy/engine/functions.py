@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.expanded import parameter_over
 from flake8_tensorcopy.engine.features import EXPAND
+from flake8_tensorcopy.engine.freezing import applied, asked_by, switch
 from flake8_tensorcopy.engine.generators import spent_by_call
 from flake8_tensorcopy.engine.gradients import accumulate, grad_call
 from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
@@ -103,6 +104,8 @@ def _filter(run: Run, node: ast.Call, args: Args) -> Value:
 
 def _map(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
+    if len(args.values) == 2 and not args.spread:
+        applied(run, args.values[1], args.nodes[0], args.values[0])
     return Value((Ref(Obj("unknown", "unknown", node, made="map", refuted=True, operands=args.objs())),))
 
 
@@ -117,6 +120,9 @@ def _setattr(run: Run, node: ast.Call, args: Args) -> Value:
     if len(args.values) == 3:
         base, name, value = args.values
         for ref in base.refs:
+            if name.const == "requires_grad":
+                switch(run, ref, asked_by(run, args.nodes[2]))
+                continue
             shown = f"{ref.obj.key}.{name.const}" if isinstance(name.const, str) else run.short(args.nodes[0])
             reaches(run, ref.obj, shown, value, node, args.nodes[2])
             stored(run, ref.obj, None, value, node, shown)
@@ -313,7 +319,11 @@ def _from_pretrained(run: Run, node: ast.Call, args: Args) -> Value:
     frozen = args.keywords.get("freeze", (args.nodes[1], UNKNOWN) if len(args.nodes) > 1 else None)
     trained = frozen is not None and isinstance(frozen[0], ast.Constant) and frozen[0].value is False
     wrap(run, node, given, "from_pretrained", trained)
-    return Value((Ref(Obj("module", "fresh", node, made="torch.nn.Embedding", cls="torch.nn.Embedding")),))
+    made = Obj("module", "fresh", node, made="torch.nn.Embedding", cls="torch.nn.Embedding")
+    if not trained:
+        certain = frozen is None or (isinstance(frozen[0], ast.Constant) and bool(frozen[0].value))
+        made.graph, made.leaf = False if certain else None, False
+    return Value((Ref(made),))
 
 
 def _vector_to_parameters(run: Run, node: ast.Call, args: Args) -> Value:

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine.features import REQUIRES_GRAD
-from flake8_tensorcopy.engine.modes import INFERENCE_MODE, MAY_SET, entry_mode, mentions_mode, mode_of
-from flake8_tensorcopy.engine.nodes import children, walk
+from flake8_tensorcopy.engine.modes import INFERENCE_MODE, MAY_SET, SET, entry_mode, mentions_mode, mode_of
+from flake8_tensorcopy.engine.nodes import children
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.facts import Fact
+    from flake8_tensorcopy.engine.freezing import Switched
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Run
     from flake8_tensorcopy.engine.saved import Saved
@@ -30,8 +30,6 @@ MAX_SINKS = 40
 
 # Tests on a path that say the author looked at the mode, or at what requires grad.
 _LOOKS = re.compile(r"requires_grad|grad_enabled|is_leaf|training|inference|no_grad|\beval|in_?place")
-
-_FREEZES = re.compile(r"freeze|requires_grad$")
 
 
 class Sink(NamedTuple):
@@ -64,6 +62,7 @@ class Tape:
     retained: set[Obj] = field(default_factory=set)
     on_device: set[Obj] = field(default_factory=set)
     inference: set[Obj] = field(default_factory=set)
+    switched: list[Switched] = field(default_factory=list)
     expected: int = 0  # inside a test that something raises
     in_inference: int = 0
 
@@ -158,6 +157,8 @@ def mark(run: Run, ref: Ref) -> bool:
         run.tape.not_leaves.add(obj)
     elif run.now.arms:
         run.tape.arms[obj] = run.now.arms
+    if run.frames and ref.place is not None and ref.place.origin == "loop" and ref.place.loop == run.loop:
+        run.frames[-1].marked.setdefault(obj, (obj.leaf, obj.graph))
     obj.leaf, obj.graph = True, True
     return computed
 
@@ -182,99 +183,6 @@ def written_from(run: Run, refs: tuple[Ref, ...], sources: list[Value]) -> None:
                 obj.graph = True
             elif obj.graph is False:
                 obj.graph = None
-
-
-def freeze(run: Run, obj: Obj, certain: bool) -> None:
-    """The parameters of a module (or some of them) are told not to require grad.
-
-    Of a module, `graph` False says that all are frozen, `leaf` False that some may be.
-    """
-    pending, seen = [obj], set[Obj]()
-    while pending and len(seen) < 50:
-        one = pending.pop()
-        if one in seen or one.kind not in ("module", "list", "tensor", "unknown"):
-            continue
-        seen.add(one)
-        if certain and not run.now.arms:
-            one.graph = False
-        elif one.kind == "tensor":
-            one.graph = None
-        if one.kind != "tensor":
-            one.leaf = False
-        if one.kind == "module" and isinstance(one.data, tuple) and one.data[0] == "layers":
-            pending.extend(ref.obj for value in one.data[1] for ref in value.refs)
-        for slot, held in run.now.fields(one).items():
-            if slot != ".grad" and all(ref.obj.param or ref.obj.kind in ("module", "list") for ref in held.refs):
-                pending.extend(ref.obj for ref in held.refs)
-
-
-def frozen(module: Obj) -> bool:
-    """Whether some parameters of a module may not require grad."""
-    return module.graph is False or module.leaf is False
-
-
-_ALL_PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "children", "requires_grad_"})
-
-
-def frozen_attributes(module: Module) -> frozenset[str]:
-    """Attributes that a statement of the file freezes: `for p in self.body.parameters(): p.requires_grad = False`."""
-    if module.frozen is None:
-        found: set[str] = set()
-        for function in module.survey.all:
-            if function.features & REQUIRES_GRAD or any(_FREEZES.search(name) for name in function.calls):
-                for statement in function.node.body:
-                    if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                        _frozen_in(statement, function, found)
-        module.frozen = frozenset(found)
-    return module.frozen
-
-
-def _frozen_in(statement: ast.stmt, function: Function, found: set[str]) -> None:
-    inside = list(walk(statement))
-    off = [node for node in inside if switches_off(node)]
-    if off:
-        parts: list[ast.AST] = _zipped_with(statement, off) or inside
-    else:
-        calls = [node for node in inside if isinstance(node, ast.Call) and _FREEZES.search(_called(node))]
-        parts = [node for call in calls for given in call.args for node in walk(given)]
-    for node in parts:
-        if not isinstance(node, ast.Attribute):
-            continue
-        found.add(node.attr)
-        whole = isinstance(node.value, ast.Name) and node.value.id == "self" and node.attr in _ALL_PARAMETERS
-        if whole and function.cls is not None:
-            found.update(function.cls.assigns)
-
-
-def _zipped_with(statement: ast.stmt, off: list[ast.AST]) -> list[ast.AST]:
-    """Of `for p, q in zip(a.parameters(), b.parameters())`, what the frozen ones come from."""
-    for loop in walk(statement):
-        match loop:
-            case ast.For(target=ast.Tuple(elts=targets), iter=ast.Call(func=ast.Name(id="zip"), args=given)) if set(
-                off
-            ) <= set(walk(loop)):
-                names = {item.id for node in off for item in walk(node) if isinstance(item, ast.Name)}
-                pairs = zip(targets, given, strict=False)
-                chosen = [one for target, one in pairs if isinstance(target, ast.Name) and target.id in names]
-                return [node for one in chosen for node in walk(one)]
-    return []
-
-
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def switches_off(node: ast.AST) -> bool:
-    """`p.requires_grad = flag`, `m.requires_grad_(False)`: anything but True."""
-    match node:
-        case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=value):
-            return not (isinstance(value, ast.Constant) and value.value is True)
-        case (
-            ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[value, *_])
-            | ast.Call(func=ast.Attribute(attr="requires_grad_"), keywords=[ast.keyword(value=value)])
-        ):
-            return not (isinstance(value, ast.Constant) and value.value is True)
-    return False
 
 
 # ----- where a value goes
@@ -421,6 +329,16 @@ def _only_off(module: Module, name: str, cls: str, seen: set[str]) -> bool:
     return all(not one.on or (one.within and _only_off(module, one.within, one.own, seen)) for one in found)
 
 
+def _in_order(module: Module, body: list[ast.stmt], on: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    """The statements of a block, each with whether grad mode is on there: `torch.set_grad_enabled(False)` before them
+    has switched it off."""
+    for statement in body:
+        yield statement, on
+        match statement:
+            case ast.Expr(value=ast.Call(func=func) as call) if module.names.qualify(func) in SET:
+                on = mode_of(module.names.qualify(func), call) != "off"
+
+
 def _mentions(module: Module) -> dict[str, list[Mention]]:
     """Every name and attribute that is read anywhere in the file, by its last part."""
     defined = set(module.survey.classes)
@@ -437,7 +355,8 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
             defined.add(node.name)
             mode = entry_mode(module.survey, known)
             pending.extend((item, cls, within, on) for item in node.decorator_list)
-            pending.extend((item, cls, node.name, mode is not False and on) for item in node.body)
+            inside = mode is not False and on
+            pending.extend((item, cls, node.name, now) for item, now in _in_order(module, node.body, inside))
             continue
         if isinstance(node, ast.ClassDef):
             pending.extend((item, node.name, within, on) for item in (*node.decorator_list, *node.bases, *node.body))
@@ -450,7 +369,13 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
                     said = mode_of(module.names.qualify(call.func), call)
                     inside = False if said == "off" else True if said == "on" else inside
                 pending.append((call, cls, within, on))
-            pending.extend((item, cls, within, inside) for item in node.body)
+            pending.extend((item, cls, within, now) for item, now in _in_order(module, node.body, inside))
+            continue
+        if isinstance(node, (ast.Module, ast.If)):
+            for body in (node.body, node.orelse if isinstance(node, ast.If) else []):
+                pending.extend((item, cls, within, now) for item, now in _in_order(module, body, on))
+            if isinstance(node, ast.If):
+                pending.append((node.test, cls, within, on))
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found.setdefault(node.id, []).append(Mention(within, on, ""))

@@ -6,8 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafWrite, MarkedNonLeaf, changed
-from flake8_tensorcopy.engine.graph import freeze, frozen, is_leaf, looks_at_mode, mark
+from flake8_tensorcopy.engine.freezing import Asked, freezes_itself, frozen, switch
+from flake8_tensorcopy.engine.graph import is_leaf, looks_at_mode, mark
 from flake8_tensorcopy.engine.linked import linked
+from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
@@ -126,7 +128,8 @@ def _trains(run: Run, ref: Ref) -> bool:
     if owner is None:
         return True
     if owner.kind == "module":
-        return not frozen(owner)
+        own = isinstance(owner.data, Class) and owner in run.params and freezes_itself(run.module, owner.data)
+        return not (own or frozen(owner))
     return owner.kind != "unknown" or not obj.slot.endswith(")]") or obj in run.tape.gradients
 
 
@@ -137,7 +140,9 @@ def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -
     for ref in base.refs:
         if run.now.grad and not run.tape.expected and not looks_at_mode(run.now.arms | ref.arms):
             _marked_if_given(run, node, ref, target, attribute)
-        if mark(run, ref) and run.now.grad and not run.tape.expected:
+        computed = mark(run, ref)
+        switch(run, ref, Asked(True))
+        if computed and run.now.grad and not run.tape.expected:
             fact = MarkedNonLeaf(site=node, value=target, attribute=attribute, made=ref.obj.node, read=None)
             run.tape.marked.append((ref.obj, fact))
             update = run.leaf_candidates.get(ref.place) if attribute and ref.place is not None else None
@@ -156,19 +161,6 @@ def _marked_if_given(run: Run, node: ast.AST, ref: Ref, target: str, attribute: 
     if supposed:
         fact = MarkedNonLeaf(site=node, value=target, attribute=attribute, made=obj.node, read=None, supposed=supposed)
         run.tape.marked.append((obj, fact))
-
-
-def unmarked(run: Run, ref: Ref, certain: bool) -> None:
-    """`x.requires_grad = False`: x is a leaf that needs no gradient; where x is each parameter of a module in its
-    turn, the module is frozen."""
-    obj = ref.obj
-    owner = obj.parent
-    if obj.kind == "module":
-        freeze(run, obj, certain)
-        return
-    if obj.param and owner is not None and obj.slot.endswith(")]"):
-        freeze(run, owner, certain)
-    obj.leaf, obj.graph = True, False if certain and not run.now.arms else None
 
 
 def settle_marks(run: Run) -> None:

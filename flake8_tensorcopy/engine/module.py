@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.blocks import one_each
-from flake8_tensorcopy.engine.graph import frozen_attributes
+from flake8_tensorcopy.engine.freezing import frozen_attributes
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk

@@ -12,7 +12,8 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     fresh,
 )
-from flake8_tensorcopy.engine.graph import freeze, frozen, graph_of_result
+from flake8_tensorcopy.engine.freezing import Asked, applied, asked_by, frozen, switch
+from flake8_tensorcopy.engine.graph import graph_of_result
 from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.parameters import assigned
@@ -183,7 +184,7 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         if obj.kind == "unknown":
             obj.refuted = True
         run.modules[obj] = None
-        kind = "named" if name.startswith("named") else "parameters"
+        kind = {"named_parameters": "named", "named_buffers": "named buffers"}.get(name, name)
         return Value((Ref(Obj("iter", "fresh", node, made=name, data=(kind, [(node, one)]))),))
     if name == "load_state_dict":
         args.use(run)
@@ -211,8 +212,10 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         return None
     if name in library.MODULE_SELF:
         args.use(run)
-        if name == "requires_grad_" and args.all() and not args.flag("requires_grad", 0):
-            freeze(run, obj, certain=isinstance(args.all()[0][0], ast.Constant))
+        if name == "requires_grad_":
+            switch(run, ref, asked_by(run, args.all()[0][0]) if args.all() else Asked(True))
+        elif name == "apply" and args.values:
+            applied(run, one, args.nodes[0], args.values[0])
         if name in ("zero_grad", "train", "eval"):
             run.modules[obj] = None
         if name == "requires_grad_" and args.all():

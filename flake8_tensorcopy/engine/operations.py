@@ -15,12 +15,13 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.forms import JOINS
+from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.keeping import kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
-from flake8_tensorcopy.engine.leaves import marked, to_array, unmarked
+from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
@@ -510,7 +511,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             marked(run, node, one, run.short(func.value), attribute=False)
         else:
             handed(run, one)  # frozen: nobody wants it trained
-            unmarked(run, ref, certain=isinstance(asked, ast.Constant))
+            switch(run, ref, asked_by(run, asked))
     if name == "exp":
         exponential(run, node, one)
     if name == "retain_grad":
@@ -586,9 +587,10 @@ def on_graph(ref: Ref) -> bool | None:
     for position in range(len(ref.chain) - 1, -1, -1):
         link = ref.chain[position]
         if link.op in ("Parameter", "requires_grad_"):
-            return _asked_for(link.node, 1 if link.op == "Parameter" else 0)
+            off = position < ref.held and ref.place is not None and ref.place.tracked is False
+            return False if off else _asked_for(link.node, 1 if link.op == "Parameter" else 0)
         if link.kind in (DETACH, NUMPY):
-            return position < ref.held and ref.place is not None and ref.place.tracked
+            return position < ref.held and ref.place is not None and bool(ref.place.tracked)
         if link.kind == SNAPSHOT:
             return (link.op == "parameters" and not (ref.obj.graph is False or ref.obj.leaf is False)) or None
     dtype = dtype_of(ref)

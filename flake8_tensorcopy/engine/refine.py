@@ -83,3 +83,10 @@ def grad_mode(run: Run, node: ast.expr) -> str | None:
     """What a context manager makes of the grad mode: on, off, unknown; None if it leaves it alone."""
     said = mode_of(is_imported(run, node.func), node) if isinstance(node, ast.Call) else ""
     return said or ("unknown" if may_set_mode(run, node) else None)
+
+
+def entered_mode(run: Run, node: ast.expr) -> None:
+    """`stack.enter_context(torch.no_grad())`, `mode.__enter__()`: from here on, as far as the block around it goes."""
+    mode = grad_mode(run, node)
+    if mode is not None:
+        run.now.grad = mode == "on" if mode != "unknown" else None

@@ -131,13 +131,24 @@ class Hooked(NamedTuple):
 
 
 class LoopFrame:
-    """Where `break` and `continue` of the innermost loop leave their states."""
+    """Where `break` and `continue` of the innermost loop leave their states; the items that its passes made leaves."""
 
-    __slots__ = ("breaks", "continues")
+    __slots__ = ("breaks", "continues", "marked")
 
     def __init__(self) -> None:
         self.breaks: list[State] = []
         self.continues: list[State] = []
+        self.marked: dict[Obj, tuple[bool | None, bool | None]] = {}  # and what they were: `leaf`, `graph`
+
+    def next_pass(self) -> None:
+        """The next item is another one, though one object may stand for all."""
+        for obj, before in self.marked.items():
+            obj.leaf, obj.graph = before
+
+    def leave(self) -> None:
+        """All items are what the passes made of them."""
+        for obj in self.marked:
+            obj.leaf = obj.graph = True
 
 
 class Run:

@@ -15,11 +15,11 @@ from flake8_tensorcopy.engine.facts import (
     SavedWrite,
     changed,
 )
+from flake8_tensorcopy.engine.freezing import frozen
 from flake8_tensorcopy.engine.graph import (
     Sink,
     ancestors,
     behind,
-    frozen,
     graph_of,
     graph_of_result,
     items_of,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import moved_leaf, unwrapped
 from flake8_tensorcopy.engine.evaluate import held_by
+from flake8_tensorcopy.engine.freezing import Asked, Carried, carried, default_of
 from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Hooked, Run
 
 MAX_EFFECTS = 40
+REST = -1  # in the place of a position: whatever comes after the parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Summary:
     plain: str = ""  # kind of a result without storage: number
     hooks: list[tuple[Target, Hooked]] = field(default_factory=list)
     stores: list[tuple[Target, Chain, Handed]] = field(default_factory=list)  # what stays with an object
+    switched: list[Carried] = field(default_factory=list)  # what is told whether to require grad
 
 
 def summary_of(run: Run) -> Summary:
@@ -89,13 +93,15 @@ def _summarise(run: Run) -> Summary:
     summary = Summary([obj.key for obj in run.params])
     index = {obj: position for position, obj in enumerate(run.params)}
     seen: set[tuple[object, ...]] = set()
+    ticks: list[int] = []  # of the effects
     for write in run.log:
         target = target_of(write.ref.obj, index)
         if target is None:
             continue
         training = write.how == "training"
-        if write.ref.obj.param and any(slot.endswith(")]") for slot in target.slots):
-            # One parameter after the other: for the caller, the module is trained.
+        one_of_all = write.ref.obj.param or write.ref.obj.made == "buffer"
+        if one_of_all and any(slot.endswith(")]") for slot in target.slots):
+            # One parameter (or buffer) after the other: for the caller, the module is trained.
             cut = next(i for i, slot in enumerate(target.slots) if slot.endswith(")]"))
             target, training = Target(target.argument, target.slots[:cut]), True
         chain = tuple(link for link in write.ref.chain if link.op != "=")
@@ -103,8 +109,11 @@ def _summarise(run: Run) -> Summary:
         if mark in seen or len(summary.effects) >= MAX_EFFECTS:
             continue
         seen.add(mark)
+        ticks.append(write.tick)
         node = write.inner or write.node
         summary.effects.append(Effect(target, chain, write.op, training, node, bool(write.arms), write.grad))
+    if run.tape.switched:
+        summary.switched = _switched(run, index, ticks)
     for obj, key in run.rebinds:
         target = target_of(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
@@ -125,6 +134,29 @@ def _summarise(run: Run) -> Summary:
         for ref in value.refs[:6]:
             summary.results.append(_result(ref, index, state.heap, 0))
     return summary
+
+
+def _switched(run: Run, index: dict[Obj, int], ticks: list[int]) -> list[Carried]:
+    """What the function told whether to require grad, as its callers find it, in order."""
+    found: dict[Carried, None] = {}
+    for one in run.tape.switched:
+        behind_it = list(ancestors(one.obj))
+        stars = [obj for obj in behind_it if obj.owner == "argument" and obj.kind == "list" and obj not in index]
+        index = {**index, **dict.fromkeys(stars, REST)}
+        after = bisect_right(ticks, one.tick)
+        default = default_of(run.function, one.asked.flag) if one.asked.flag else None
+        target = target_of(one.obj, index)
+        if target is not None:
+            cut = next((i for i, slot in enumerate(target.slots) if slot.endswith(")]")), None)
+            whole = one.whole or cut is not None
+            asked = one.asked if cut is None or one.asked.known is not False else Asked()
+            found[Carried(Target(target.argument, target.slots[:cut]), whole, asked, default, after)] = None
+            continue
+        # What was reached from an argument by way of something else: some of its parameters, perhaps.
+        for behind in behind_it if one.whole and one.asked.known is not True else ():
+            if behind in index:
+                found[Carried(Target(index[behind], ()), True, Asked(), None, after)] = None
+    return list(found)
 
 
 def target_of(obj: Obj, index: dict[Obj, int]) -> Target | None:
@@ -164,7 +196,10 @@ def apply_summary(
     for position, name in enumerate(summary.names):
         if name in keywords:
             given[position] = keywords[name][1]
-    for effect in summary.effects:
+    rest = Value(tuple(ref for value in values[len(summary.names) :] for ref in value.refs))
+    for position, effect in enumerate(summary.effects):
+        if summary.switched:
+            switched_by(run, node, summary, {REST: rest, **given}, position)
         value = find(run, node, effect.target, given)
         if value is None:
             continue
@@ -185,6 +220,8 @@ def apply_summary(
             unsure=effect.conditional,
             recorded=effect.recorded,
         )
+    if summary.switched:
+        switched_by(run, node, summary, {REST: rest, **given}, len(summary.effects))
     for target, key in summary.rebinds:
         value = find(run, node, target, given)
         if value is not None:
@@ -205,6 +242,15 @@ def apply_summary(
         value = _make(run, node, one, given, summary.names)
         result = value if result is None else join_values(result, value)
     return result if result is not None else UNKNOWN
+
+
+def switched_by(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value], after: int | None = None) -> None:
+    """What a function of this file tells to require grad, or not to, after so many of its writes (or at any time)."""
+    for one in summary.switched:
+        value = find(run, node, one.target, given) if after is None or one.after == after else None
+        if value is not None:
+            flag = one.asked.flag
+            carried(run, one, value, given.get(summary.names.index(flag)) if flag in summary.names else None)
 
 
 def hooks_of(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value]) -> None:

@@ -12,11 +12,12 @@ from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.cuts import finish_cuts
 from flake8_tensorcopy.engine.facts import Fact, GradientNotCleared, InferenceUse, SteppedBefore, UntrainedPart
 from flake8_tensorcopy.engine.features import OPTIMIZER, REQUIRES_GRAD
-from flake8_tensorcopy.engine.graph import ancestors, switches_off, without_grad
+from flake8_tensorcopy.engine.freezing import any_switched_off
+from flake8_tensorcopy.engine.graph import ancestors, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.nodes import start_of, walk
+from flake8_tensorcopy.engine.nodes import start_of
 from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
 from flake8_tensorcopy.engine.source import Class, Function
@@ -359,12 +360,7 @@ def judge_inputs(run: Run) -> None:
 
 def _freezes(module: Module) -> bool:
     """Whether the file sets `requires_grad` of anything to something else than True."""
-    return any(
-        switches_off(node)
-        for function in module.survey.all
-        if function.features & REQUIRES_GRAD
-        for node in walk(function.node)
-    )
+    return any(any_switched_off(function) for function in module.survey.all if function.features & REQUIRES_GRAD)
 
 
 def _escapes(module: Module, node: ast.AST, name: str, owner: str = "", harmless: frozenset[str] = _HARMLESS) -> bool:

@@ -184,7 +184,9 @@ class Place:
         self.last_use = 0
         self.made_in: ast.AST | None = None  # for a slot: the statement that filled it
         self.made_at = 0  # and which execution of it, by the clock of the run
-        self.tracked = False  # holds a detached tensor that was told to require grad
+        # Whether it was told to require grad, where that says nothing of the storage: it holds a detached tensor, or a
+        # Parameter over a tensor with a name of its own.
+        self.tracked: bool | None = None
 
     def __repr__(self) -> str:
         return f"<{self.name} line {getattr(self.node, 'lineno', '?')}>"

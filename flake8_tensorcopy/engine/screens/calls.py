@@ -256,6 +256,7 @@ def _result_of_method(trace: Trace, node: ast.Call, name: str, receiver: Groups,
                 result.append(Group(VIEWED | (SEVERAL if name in _SEVERAL else 0)))
     if name in _PARAMETERS:
         result += [field(one, ".<parameters>", LEAF) for one in receiver]
+        trace.flag(result, LEAF)  # those that a function was called with before, too
     elif name in _OF_OBJECTS:
         result += map(collapse, receiver)
         if name in _CONVERTING:
