@@ -46,10 +46,13 @@ from then on. None where the statement does more than write, or shares its line 
 
 ## Limits
 
-Silent under `no_grad` and `inference_mode`, as a block, a decorator or by `set_grad_enabled(False)`; for functions
-that this file only calls that way; for `torch.nn.init`, which switches grad mode off itself; through `.data` and
-`.detach()`; for buffers and frozen parameters; for the parameters of a module of unknown make, unless their
-gradients are read. An update by `.grad` of something of unknown make (`p -= rate * p.grad`) is a preview finding.
+Silent under `no_grad` and `inference_mode`, as a block, a decorator, in an `ExitStack`, or by
+`set_grad_enabled(False)`; for functions that this file only calls that way; for `torch.nn.init`, which switches grad
+mode off itself; through `.data` and `.detach()`; for buffers; for what is told not to require grad, here or by a
+function or method of this file, and for a module of which some parameters may have been told so; for the parameters
+of a module of unknown make, unless their gradients are read. That a function of this file makes leaves of what it is
+given is not followed to its callers. An update by `.grad` of something of unknown make (`p -= rate * p.grad`) is a
+preview finding.
 
 ## References
 

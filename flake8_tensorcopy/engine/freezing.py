@@ -161,6 +161,11 @@ def _met_in(obj: Obj) -> Iterator[Obj]:
         one = one.parent
 
 
+_CONTAINERS = frozenset({"list", "tuple", "dict"})
+_HOLDING = frozenset({"module", "list"})
+_FROZEN = _CONTAINERS | {"module", "tensor", "unknown"}
+
+
 def freeze(run: Run, obj: Obj, certain: bool) -> None:
     """The parameters of a module (or some of them) are told not to require grad; or, where that is not certain, may be.
 
@@ -169,7 +174,7 @@ def freeze(run: Run, obj: Obj, certain: bool) -> None:
     pending, seen = [obj], set[Obj]()
     while pending and len(seen) < 50:
         one = pending.pop()
-        if one in seen or one.kind not in ("module", "list", "tensor", "unknown"):
+        if one in seen or one.kind not in _FROZEN:
             continue
         seen.add(one)
         if certain and not run.now.arms:
@@ -181,7 +186,7 @@ def freeze(run: Run, obj: Obj, certain: bool) -> None:
         if one.kind == "module" and isinstance(one.data, tuple) and one.data[0] == "layers":
             pending.extend(ref.obj for value in one.data[1] for ref in value.refs)
         for slot, held in run.now.fields(one).items():
-            parts = one.kind == "list" or all(ref.obj.param or ref.obj.kind in ("module", "list") for ref in held.refs)
+            parts = one.kind in _CONTAINERS or all(ref.obj.param or ref.obj.kind in _HOLDING for ref in held.refs)
             if slot != ".grad" and parts:
                 pending.extend(ref.obj for ref in held.refs)
 
@@ -196,6 +201,7 @@ def frozen(module: Obj) -> bool:
     return False
 
 
+_EITHER = frozenset({"self", "given"})
 _ALL_PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "children", "requires_grad_"})
 
 
@@ -204,7 +210,7 @@ def frozen_attributes(module: Module) -> frozenset[str]:
     if module.frozen is None:
         found: set[str] = set()
         freezing = {
-            function.name
+            function.name: _frozen_of(function)
             for function in module.survey.all
             if function.features & REQUIRES_GRAD and function.name[:2] != "__" and any_switched_off(function)
         }
@@ -228,7 +234,20 @@ def any_switched_off(function: Function) -> bool:
     return any(switches_off(node) for node in walk(function.node))
 
 
-def _frozen_in(statement: ast.stmt, function: Function, freezing: set[str], found: set[str]) -> None:
+def _frozen_of(function: Function) -> frozenset[str]:
+    """The parameters that statements mention which switch `requires_grad` off."""
+    if isinstance(function.node, ast.Module):
+        return frozenset()
+    spec = function.node.args
+    names = {one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg) if one is not None}
+    off = [statement for statement in function.node.body if any(switches_off(node) for node in walk(statement))]
+    return frozenset(
+        node.id for statement in off for node in walk(statement) if isinstance(node, ast.Name) and node.id in names
+    )
+
+
+def _frozen_in(statement: ast.stmt, function: Function, freezing: dict[str, frozenset[str]], found: set[str]) -> None:
+    """The attributes that a statement freezes, or gives to what does: `freeze(self.body)`, `self.body.freeze()`."""
     inside = list(walk(statement))
     off = [node for node in inside if switches_off(node)]
     if off:
@@ -236,9 +255,14 @@ def _frozen_in(statement: ast.stmt, function: Function, freezing: set[str], foun
     else:
         parts = []
         for node in inside:
-            if isinstance(node, ast.Call) and (_called(node) in freezing or _FREEZES.search(_called(node))):
-                of = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-                parts += [part for given in (*of, *node.args) for part in walk(given)]
+            name = _called(node) if isinstance(node, ast.Call) else ""
+            if not isinstance(node, ast.Call) or not (name in freezing or _FREEZES.search(name)):
+                continue
+            what = freezing.get(name, _EITHER)
+            if "self" in what and isinstance(node.func, ast.Attribute):
+                parts += walk(node.func.value)
+            if what - {"self"}:
+                parts += [part for given in node.args for part in walk(given)]
     for node in parts:
         if not isinstance(node, ast.Attribute):
             continue

@@ -334,9 +334,29 @@ def _in_order(module: Module, body: list[ast.stmt], on: bool) -> Iterator[tuple[
     has switched it off."""
     for statement in body:
         yield statement, on
-        match statement:
-            case ast.Expr(value=ast.Call(func=func) as call) if module.names.qualify(func) in SET:
-                on = mode_of(module.names.qualify(func), call) != "off"
+        on = _after(module, statement, on)
+
+
+def _after(module: Module, statement: ast.stmt, on: bool) -> bool:
+    """Whether grad mode is on after a statement."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=func) as call) if module.names.qualify(func) in SET:
+            return mode_of(module.names.qualify(func), call) != "off"
+        case ast.With(items=items) if not any(
+            isinstance(item.context_expr, ast.Call)
+            and mode_of(module.names.qualify(item.context_expr.func), item.context_expr)
+            for item in items
+        ):
+            inside = statement.body
+        case ast.Try(body=body, orelse=orelse, finalbody=finalbody):
+            inside = [*body, *orelse, *finalbody]
+        case ast.If(test=ast.Constant(value=value)) if value:
+            inside = statement.body
+        case _:
+            return on
+    for one in inside:
+        on = _after(module, one, on)
+    return on
 
 
 def _mentions(module: Module) -> dict[str, list[Mention]]:
@@ -371,11 +391,9 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
                 pending.append((call, cls, within, on))
             pending.extend((item, cls, within, now) for item, now in _in_order(module, node.body, inside))
             continue
-        if isinstance(node, (ast.Module, ast.If)):
-            for body in (node.body, node.orelse if isinstance(node, ast.If) else []):
-                pending.extend((item, cls, within, now) for item, now in _in_order(module, body, on))
-            if isinstance(node, ast.If):
-                pending.append((node.test, cls, within, on))
+        if isinstance(node, (ast.Module, ast.If, ast.Try)):
+            modes: dict[ast.AST, bool] = dict(_in_order(module, node.body, on))
+            pending.extend((child, cls, within, modes.get(child, on)) for child in children(node))
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found.setdefault(node.id, []).append(Mention(within, on, ""))
