@@ -189,7 +189,7 @@ PASSED = {
     ),
     "in a text": ("HostScalar", "def f(x):\n    y = x.sum().cpu()\n    print(f'{y}')"),
     "in an old text": ("HostScalar", "def f(x):\n    return '%s' % x.sum().cpu()"),
-    "compared": ("HostScalar", "def f(x: torch.Tensor, y):\n    return x.cpu() == y"),
+    "compared": ("HostScalar", "def f(x: torch.Tensor, y):\n    return x.cpu() == y.cpu()"),
     "in a function inside": (
         "DatasetMove",
         "def f(data):\n    def collate(batch):\n        return torch.stack(batch).cuda()\n\n    return collate",
