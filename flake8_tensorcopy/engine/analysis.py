@@ -164,8 +164,11 @@ def _makes_optimizers(survey: Survey, cls: Class) -> bool:
 
 def _holds_items(survey: Survey, cls: Class) -> bool:
     """Whether an attribute is a list, tuple or dict that a method made, or what a function of the file gives."""
+    makers = {*cls.holders.values(), *cls.inherited.values()}
+    if "" in makers or not makers:
+        return bool(makers)
     methods = {name for one in (cls, *survey.classes.values()) for name in one.methods}
-    return any(not maker or maker in survey.functions or maker in methods for maker in cls.holders.values())
+    return any(maker in survey.functions or maker in methods for maker in makers)
 
 
 def _registers(survey: Survey, cls: Class) -> bool:
@@ -192,7 +195,7 @@ JUDGES: tuple[Judge, ...] = (
     Judge("repeats", "RepeatedReference", (REPEAT | WRITE,), classes.repeats_on_self),
     Judge("parts", "UntrainedPart", (BACKWARD,)),
     Judge("layers", "UntrainedPart", (0,), _makes_optimizers),
-    Judge("containers", "UnregisteredItems", (ATTR_STORE,), _registers),
+    Judge("containers", "UnregisteredItems", (0,), _registers),
     Judge("replicas", "ReplicaState", (ATTR_STORE, WRITE)),
 )
 
