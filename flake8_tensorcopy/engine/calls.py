@@ -57,7 +57,7 @@ from flake8_tensorcopy.engine.premises import met
 from flake8_tensorcopy.engine.redundant import chained, clone_of
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
-from flake8_tensorcopy.engine.replaced import by_call, extended
+from flake8_tensorcopy.engine.replaced import added, by_call, extended
 from flake8_tensorcopy.engine.replicas import replicated
 from flake8_tensorcopy.engine.reshaping import imported_shape_call, shape_call
 from flake8_tensorcopy.engine.retained import added_by_callee
@@ -275,6 +275,7 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     if name == "fromkeys" and isinstance(func.value, ast.Name) and func.value.id in ("dict", "OrderedDict"):
         return from_keys(run, node, args)
     run.method_calls[node] = (base, name)
+    added(run, node, base, name, args)
     run.devices.source = args.values[0] if args.values else None
     if name in ("backward", "manual_backward") and not backward_through(run, node, name, func, args):
         backward(run, node, base, args)
