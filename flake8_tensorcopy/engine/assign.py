@@ -528,9 +528,12 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
         for ref in base.refs:
             if ref.obj.kind in ("dict", "list", "tuple") or kind == "key":
                 run.note_container(ref.obj, target.slice)
-                held = run.now.fields(ref.obj).get(item_key(run, target, kind))
+                key, items = item_key(run, target, kind), run.now.fields(ref.obj)
+                held = items.get(key)
+                if held is None and "[*]" in items and ref.obj.data == "each":
+                    held = each_item(run, ref.obj, key, items["[*]"])
                 if held is None:
-                    held = run.field(ref.obj, item_key(run, target, kind))
+                    held = run.field(ref.obj, key)
                 if not held.refs and held.kind == "number" and value.refs:
                     made = arithmetic(run, node, operator(node.op), held, value)
                     store_item(run, ref.obj, item_key(run, target, kind), made, node.value, weak=False, site=node)
