@@ -41,6 +41,7 @@ from flake8_tensorcopy.engine.features import (
     LOST,
     MODULE_ALIAS,
     OPTIMIZER,
+    OVERLAPS,
     PARAMETERS,
     RATIO,
     REBUILT,
@@ -87,7 +88,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),
     "LeafRebound": (REPLACED, GRAD),
-    "OverlappingWrite": (WRITE | EXPAND,),
+    "OverlappingWrite": (WRITE | OVERLAPS,),
     "HostScalar": (HOST | TO_HOST,),
     "CloneDetach": (CLONE | DETACH,),
     "MutatedItem": (),
@@ -282,7 +283,7 @@ def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
             names = (base.id for base in here.bases if isinstance(base, ast.Name))
             here = next((classes[name] for name in names if name in classes), None)
         if here is not None and (init := here.methods.get("__init__")) is not None:
-            features = init.features & (EXPAND | LEAF | OPTIMIZER)
+            features = init.features & (EXPAND | OVERLAPS | LEAF | OPTIMIZER)
             if init.features & INPLACE_MODULE:
                 features |= WRITE | SHARE
         added[cls] = features
