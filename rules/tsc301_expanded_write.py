@@ -2,8 +2,8 @@
 ## What it does
 
 Reports a write to the result of `expand`, `expand_as`, `broadcast_to`, `meshgrid`, an overlapping `unfold` or
-`as_strided`, also when it is kept in a buffer and written by another method, and after `copy.deepcopy` or a cast to
-the same dtype.
+`as_strided`, also when it is kept in a buffer and written by another method, when a function or method of the file
+gives it or a dataclass holds it, and after `copy.deepcopy` or a cast to the same dtype.
 
 ## Why it is a bug
 
@@ -46,8 +46,8 @@ object may read it. None where a function returns it among other things.
 ## Limits
 
 Silent after `clone`, `contiguous`, `repeat` and arithmetic, whose results have elements of their own; where the
-expanded tensor is only read; where its name is bound anew first; and where `unfold` makes windows that do not
-overlap.
+expanded tensor is only read; where its name is bound anew first; where `unfold` makes windows that do not overlap;
+and where a function gives what is expanded on some of its paths only. Properties are not looked into.
 
 ## References
 

@@ -2,8 +2,9 @@
 ## What it does
 
 Reports a new layer or Parameter that a model gets after an optimizer was built from the model's parameters
-(`model.fc = nn.Linear(..)`, `model.weight = nn.Parameter(..)`, `model.layers[0] = ..`, `setattr`, or a call of a method
-or function of the file that does so), where that optimizer steps afterwards.
+(`model.fc = nn.Linear(..)`, `model.weight = nn.Parameter(..)`, `model.layers[0] = ..`, `model.append(..)`,
+`add_module`, `setattr`, one layer after the other of `model.modules()`, or a call of a method or function of the file
+that does so), and a name for such a model that is bound to a new one, where that optimizer steps afterwards.
 
 ## Why it is a bug
 
@@ -50,8 +51,9 @@ write the new values into the old parameter (`copy_` under `torch.no_grad()`).
 ## Limits
 
 Silent where the optimizer is built anew or is given the new parameters later, where nothing is trained afterwards, and
-for what has no parameters of its own (activations, dropout, numbers, functions). In a class, an optimizer that
-`__init__` keeps on self is taken to be stepped by the methods that call `step`; layers from other files are unknown.
+for what has no parameters of its own (activations, dropout, numbers, functions) or frozen ones. In a class, an
+optimizer that `__init__` keeps on self is taken to be stepped by the methods that call `step`; layers from other files
+are unknown.
 
 ## References
 

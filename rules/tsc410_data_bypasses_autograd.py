@@ -43,7 +43,8 @@ None: move the write behind `backward()`, or write the operation so that autogra
 
 Silent for the initialisation, clipping and update of parameters, unless a `backward()` of this function follows
 that reads what was changed; for fresh clones that are only used through `.data`; for values that do not require
-grad, or are not known to; under `no_grad`.
+grad, or are not known to; under `no_grad`. Whether the argument of a function requires grad is taken from the calls in
+the file.
 
 ## References
 

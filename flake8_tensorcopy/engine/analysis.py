@@ -41,8 +41,8 @@ from flake8_tensorcopy.engine.features import (
     LOST,
     MODULE_ALIAS,
     OPTIMIZER,
+    OVERLAPS,
     PARAMETERS,
-    PLACED,
     RATIO,
     REBUILT,
     RENAMED,
@@ -88,7 +88,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),
     "LeafRebound": (REPLACED, GRAD),
-    "OverlappingWrite": (WRITE | EXPAND,),
+    "OverlappingWrite": (WRITE | OVERLAPS,),
     "HostScalar": (HOST | TO_HOST,),
     "CloneDetach": (CLONE | DETACH,),
     "MutatedItem": (),
@@ -127,7 +127,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "RewrappedParameter": (UNWRAP,),
     "UnregisteredItems": (),
     "ReplicaState": (),
-    "ReplacedParameter": (OPTIMIZER | PLACED,),
+    "ReplacedParameter": (OPTIMIZER,),
     "MovedLeaf": (LEAF | GRAD, LEAF | OPTIMIZER),
     "MovedThenDetached": (CHAINED | DETACH | HOST,),
     "TensorOfTensor": (TENSOR_OF,),
@@ -164,8 +164,11 @@ def _makes_optimizers(survey: Survey, cls: Class) -> bool:
 
 def _holds_items(survey: Survey, cls: Class) -> bool:
     """Whether an attribute is a list, tuple or dict that a method made, or what a function of the file gives."""
+    makers = {*cls.holders.values(), *cls.inherited.values()}
+    if "" in makers or not makers:
+        return bool(makers)
     methods = {name for one in (cls, *survey.classes.values()) for name in one.methods}
-    return any(not maker or maker in survey.functions or maker in methods for maker in cls.holders.values())
+    return any(maker in survey.functions or maker in methods for maker in makers)
 
 
 def _registers(survey: Survey, cls: Class) -> bool:
@@ -192,7 +195,7 @@ JUDGES: tuple[Judge, ...] = (
     Judge("repeats", "RepeatedReference", (REPEAT | WRITE,), classes.repeats_on_self),
     Judge("parts", "UntrainedPart", (BACKWARD,)),
     Judge("layers", "UntrainedPart", (0,), _makes_optimizers),
-    Judge("containers", "UnregisteredItems", (ATTR_STORE,), _registers),
+    Judge("containers", "UnregisteredItems", (0,), _registers),
     Judge("replicas", "ReplicaState", (ATTR_STORE, WRITE)),
 )
 
@@ -280,7 +283,7 @@ def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
             names = (base.id for base in here.bases if isinstance(base, ast.Name))
             here = next((classes[name] for name in names if name in classes), None)
         if here is not None and (init := here.methods.get("__init__")) is not None:
-            features = init.features & (EXPAND | LEAF | OPTIMIZER)
+            features = init.features & (EXPAND | OVERLAPS | LEAF | OPTIMIZER)
             if init.features & INPLACE_MODULE:
                 features |= WRITE | SHARE
         added[cls] = features

@@ -40,7 +40,7 @@ class Args:
                 run.use_deep(value, keyword.value, "argument")
             else:
                 self.keywords[keyword.arg] = (keyword.value, value)
-        if run.function.cls is not None and run.function.cls.holders:
+        if run.function.cls is not None and run.function.cls.keeps:
             passed(run, node, self)
 
     def use(self, run: Run, role: str = "argument", deep: bool = True) -> None:

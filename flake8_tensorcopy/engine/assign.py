@@ -42,7 +42,7 @@ from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
 from flake8_tensorcopy.engine.recurrent import kept
 from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
-from flake8_tensorcopy.engine.replaced import stored
+from flake8_tensorcopy.engine.replaced import rebound, stored
 from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record_in_place
@@ -175,6 +175,7 @@ def _assign_name(run: Run, target: ast.Name, value: Value, source: ast.expr) -> 
     if not value.refs and value.kind == "unknown":
         value = Value((Ref(Obj("unknown", "unknown", source, key=target.id)),))
     held = run.bound(value, place, source)
+    rebound(run, target.id, before, value, source)
     for ref in held.refs:
         if ref.obj.kind in ("dict", "list", "tuple") and not ref.obj.key:
             ref.obj.key = target.id
@@ -237,7 +238,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         held = run.bound(value, place, source)
         run.hand_out(value, run.stmt or target, "attribute", obj)
         reaches(run, obj, name, value, run.stmt or target, source)
-        stored(run, obj, before, value, run.stmt or target, name)
+        stored(run, obj, before, value, run.stmt or target, run.short(target) if "[..]" in name else name)
         holds(run, obj, key, value, run.stmt or target, source)
         run.now.set_field(obj, key, held)
         _kept_for_later(run, target, held, name)
@@ -528,9 +529,12 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
         for ref in base.refs:
             if ref.obj.kind in ("dict", "list", "tuple") or kind == "key":
                 run.note_container(ref.obj, target.slice)
-                held = run.now.fields(ref.obj).get(item_key(run, target, kind))
+                key, items = item_key(run, target, kind), run.now.fields(ref.obj)
+                held = items.get(key)
+                if held is None and "[*]" in items and ref.obj.data == "each":
+                    held = each_item(run, ref.obj, key, items["[*]"])
                 if held is None:
-                    held = run.field(ref.obj, item_key(run, target, kind))
+                    held = run.field(ref.obj, key)
                 if not held.refs and held.kind == "number" and value.refs:
                     made = arithmetic(run, node, operator(node.op), held, value)
                     store_item(run, ref.obj, item_key(run, target, kind), made, node.value, weak=False, site=node)

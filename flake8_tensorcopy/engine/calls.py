@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.expansion import materialised, repeated
 from flake8_tensorcopy.engine.facts import changed
 from flake8_tensorcopy.engine.features import CHAINED, LAYOUT, TENSOR_OF
+from flake8_tensorcopy.engine.forms import last_name
 from flake8_tensorcopy.engine.functions import (
     BUILTINS,
     SPECIAL,
@@ -51,6 +52,7 @@ from flake8_tensorcopy.engine.modules import (
     trains,
 )
 from flake8_tensorcopy.engine.mutated import items_given
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.parameters import wrapped_inside
 from flake8_tensorcopy.engine.premises import met
@@ -58,7 +60,7 @@ from flake8_tensorcopy.engine.redundant import chained, clone_of
 from flake8_tensorcopy.engine.refine import entered_mode
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
-from flake8_tensorcopy.engine.replaced import by_call, extended
+from flake8_tensorcopy.engine.replaced import added, by_call, extended
 from flake8_tensorcopy.engine.replicas import replicated
 from flake8_tensorcopy.engine.reshaping import imported_shape_call, shape_call
 from flake8_tensorcopy.engine.retained import added_by_callee
@@ -276,6 +278,7 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
     if name == "fromkeys" and isinstance(func.value, ast.Name) and func.value.id in ("dict", "OrderedDict"):
         return from_keys(run, node, args)
     run.method_calls[node] = (base, name)
+    added(run, node, base, name, args)
     run.devices.source = args.values[0] if args.values else None
     if name in ("backward", "manual_backward") and not backward_through(run, node, name, func, args):
         backward(run, node, base, args)
@@ -534,7 +537,32 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
             switched_by(run, node, summary_of(done), given_to(done, [Value((Ref(made),)), *args.values], args))
         if done.wraps:
             wrapped_inside(run, done, given_to(done, [Value(), *args.values], args), made)
+    for name, given, value in fields_given(run, cls, args) if init is None and not args.spread else ():
+        attribute_from_call(run, node, made, name, value, given)
+        run.module.given.setdefault((cls, name), []).append(_held_kind(run, value))
     return Value((Ref(made),))
+
+
+def fields_given(run: Run, cls: Class, args: Args) -> list[tuple[str, ast.expr, Value]]:
+    """The fields of a dataclass, as its constructor is given them; nothing where the order is not plain to see."""
+    decorators = [one.func if isinstance(one, ast.Call) else one for one in cls.node.decorator_list]
+    if not any(run.names.qualify(one) == "dataclasses.dataclass" for one in decorators) or cls.bases:
+        return []
+    if run.module.method(cls, "__post_init__") is not None:
+        return []
+    found: dict[str, tuple[ast.expr, Value]] = {}
+    if not any(_is_no_field(one) for one in cls.node.body if isinstance(one, ast.AnnAssign)):
+        found.update(zip(cls.annotations, zip(args.nodes, args.values, strict=True), strict=False))
+    found.update((name, held) for name, held in args.keywords.items() if name in cls.annotations)
+    return [(name, given, value) for name, (given, value) in found.items() if value.refs]
+
+
+def _is_no_field(node: ast.AnnAssign) -> bool:
+    """Whether a constructor may take no argument for an annotated name: `n: ClassVar[int]`, `field(init=False)`."""
+    if isinstance(node.value, ast.Call) and any(one.arg in ("init", "kw_only", None) for one in node.value.keywords):
+        return True
+    named = (part for part in walk(node.annotation) if isinstance(part, ast.expr))
+    return any(last_name(part) in ("ClassVar", "InitVar", "KW_ONLY") for part in named)
 
 
 def _held_kind(run: Run, value: Value) -> str:

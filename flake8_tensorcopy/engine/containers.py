@@ -14,7 +14,8 @@ from flake8_tensorcopy.engine.evaluate import (
     values_of,
 )
 from flake8_tensorcopy.engine.generators import one_shot, spend
-from flake8_tensorcopy.engine.items import exact_items
+from flake8_tensorcopy.engine.items import each_row, exact_items
+from flake8_tensorcopy.engine.parts import Row
 from flake8_tensorcopy.engine.retained import keep_in_container
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.storages import keep_view
@@ -170,4 +171,12 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
     run.use_iterated(value, args.nodes[0])
     item = element_of(run, args.nodes[0], value)
     result = kind if kind in ("dict", "tuple") else "list"
-    return container(run, node, result, [("[*]", args.nodes[0], item)])
+    whole = container(run, node, result, [("[*]", args.nodes[0], item)])
+    if kind == "list" and item.refs and all(_is_row_of(ref, args.nodes[0]) for ref in item.refs):
+        each_row(run, whole.refs[0].obj)
+    return whole
+
+
+def _is_row_of(ref: Ref, iterated: ast.expr) -> bool:
+    """Whether a reference is to a row that iterating over an expression gave."""
+    return bool(ref.chain) and isinstance(ref.chain[-1].key, Row) and ref.chain[-1].node is iterated

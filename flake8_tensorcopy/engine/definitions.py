@@ -64,6 +64,8 @@ class Class:
     annotations: dict[str, ast.expr] = field(default_factory=dict)  # of its body: dataclass fields
     # Attributes that a method assigns a list, tuple or dict that it made, or what a call (named here) returned.
     holders: dict[str, str] = field(default_factory=dict)
+    inherited: dict[str, str] = field(default_factory=dict)  # those of its bases in the file
+    keeps: bool = False  # has such attributes, or a class above or below it has
 
 
 @dataclass(slots=True, eq=False)

@@ -33,6 +33,7 @@ STORAGE = 1 << 30  # what keeps, moves or borrows a storage: `torch.save`, `shar
 WRAP = 1 << 31  # a parameter built over a tensor
 REQUIRES_GRAD = 1 << 32  # sets `requires_grad`, or reads it
 TO_ARRAY = 1 << 33  # `.numpy()`, `np.array(..)`
+OVERLAPS = 1 << 35  # expands, or calls a function of this file that does
 INFERENCE = 1 << 34  # names inference_mode, or calls what is decorated with it
 BACKWARD = 1 << 36  # calls `backward()`, itself or through a function of this file
 KEPT = 1 << 37  # a forward method that sets an attribute; what returns a loss, and makes a tensor of others

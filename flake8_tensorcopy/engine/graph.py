@@ -122,13 +122,13 @@ def graph_of_result(values: list[Value]) -> bool | None:
 
 
 def note_arguments(run: Run, function: Function, done: Run, values: list[Value], args: Args) -> None:
-    """Remember of a call which arguments it gives that require grad."""
+    """Remember of a call which arguments it gives that require grad, in grad mode."""
     known = run.module.graphs_given.setdefault(function, {})
     given = dict(zip([obj.key for obj in done.params], values, strict=False))
     given.update((name, value) for name, (_, value) in args.keywords.items())
     for name, value in given.items():
         if value.refs:
-            known.setdefault(name, set()).add(graph_of(value))
+            known.setdefault(name, set()).add(False if run.now.grad is False else graph_of(value))
 
 
 def is_leaf(run: Run, ref: Ref) -> bool:

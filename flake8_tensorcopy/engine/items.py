@@ -98,6 +98,13 @@ def one_row(ref: Ref, node: ast.AST, loop: tuple[int, ...]) -> Ref:
     return Ref(ref.obj, chain, ref.place, ref.seen, ref.arms)
 
 
+def each_row(run: Run, container: Obj) -> None:
+    """A list of the rows of a tensor: each item is another part."""
+    held = run.now.fields(container)["[*]"]
+    container.data, container.exact, container.born = "each", True, run.count()
+    run.now.set_field(container, "[*]", Value(tuple(all_rows(run, ref) for ref in held.refs), held.kind))
+
+
 def all_rows(run: Run, ref: Ref) -> Ref:
     """Any of the items, where each is a row, or an item of a given list: together they are the whole."""
     chain = tuple(

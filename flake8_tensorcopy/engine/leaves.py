@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafWrite, MarkedNonLeaf, changed
 from flake8_tensorcopy.engine.freezing import Asked, freezes_itself, frozen, switch
-from flake8_tensorcopy.engine.graph import is_leaf, looks_at_mode, mark
+from flake8_tensorcopy.engine.graph import ancestors, is_leaf, looks_at_mode, mark
 from flake8_tensorcopy.engine.linked import linked
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
@@ -100,7 +100,20 @@ def _updates_by_gradient(run: Run, write: Write) -> bool:
         return False
     if ref.obj.owner == "fresh" or ref.kind not in ("tensor", "unknown") or write.stmt is None:
         return False
-    return ref.obj in run.tape.gradients and f"{ref.place.name}.grad" in run.text(write.stmt)
+    if ref.obj not in run.tape.gradients:
+        return False
+    return f"{ref.place.name}.grad" in run.text(write.stmt) or _given_gradient(run, write)
+
+
+def _given_gradient(run: Run, write: Write) -> bool:
+    """Whether what is written was computed from the gradient of what it is written to: `g = p.grad; p -= rate * g`."""
+    node, operands = run.operands or (None, [])
+    return node is write.node and any(
+        one.slot == ".grad" and one.parent is write.ref.obj
+        for _, value in operands
+        for ref in value.refs
+        for one in ancestors(ref.obj)
+    )
 
 
 def _told_of_method(run: Run, write: Write) -> bool:

@@ -70,7 +70,7 @@ class Kept(NamedTuple):
 def passed(run: Run, node: ast.Call, args: Args, receiver: bool = False) -> None:
     """A call was given these: it may register them.  `receiver` says that what is called is no list or dict."""
     cls = run.function.cls
-    if cls is None or not cls.holders:
+    if cls is None or not cls.keeps:
         return
     match node.func:
         case ast.Name(id=name) if name in _LOOKS and name not in run.module.survey.functions:
@@ -132,7 +132,7 @@ def unregistered(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     """The containers of a Module's attributes that hold layers or Parameters which no method registers."""
     attributes = [
         name
-        for name, maker in cls.holders.items()
+        for name, maker in (*cls.holders.items(), *cls.inherited.items())
         if not maker or maker in module.survey.functions or module.method(cls, maker) is not None
     ]
     if not attributes or not module.is_module(cls):
@@ -150,7 +150,9 @@ def unregistered(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     for name in attributes:
         if _says_hidden(name):
             continue
-        for function, run in runs_of(_that_mention(asked, name)):
+        # What a base puts there is said of the base.
+        own = asked if name in cls.holders else [method for method in asked if method.cls is cls]
+        for function, run in runs_of(_that_mention(own, name)):
             fact = _first_item(module, run, "." + name)
             if fact is not None:
                 runs = runs_of(asked)
@@ -164,7 +166,7 @@ def _that_mention(methods: list[Function], attribute: str) -> list[Function]:
     found = {
         method.name
         for method in methods
-        if any(node.attr == attribute for node in method.found.get(ast.Attribute, ())) or "setattr" in method.calls
+        if any(getattr(node, "attr", "") == attribute for node in _named_in(method)) or "setattr" in method.calls
     }
     grown = True
     while grown:
@@ -172,6 +174,12 @@ def _that_mention(methods: list[Function], attribute: str) -> list[Function]:
         found |= more
         grown = bool(more)
     return [method for method in methods if method.name in found]
+
+
+def _named_in(method: Function) -> Iterator[ast.expr]:
+    """The attributes that a method names, among others what it augments."""
+    yield from method.found.get(ast.Attribute, ())
+    yield from (node.target for node in method.found.get(ast.AugAssign, ()))
 
 
 def _replaceable(cls: Class, fact: UnregisteredItems, runs: list[tuple[Function, Run]]) -> ast.expr | None:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.facts import ReplacedParameter
-from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.run import Run, for_all, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.unwrapped import methods_from, parameter_of
 from flake8_tensorcopy.engine.values import Arm, Obj, Value, exclusive
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.arguments import Args
+
+
+# Methods that put a part into a module.
+_ADDS = frozenset({"append", "insert", "add_module", "register_module", "register_parameter"})
+# What yields the parts of a module, one after the other.
+_PARTS = frozenset({"modules", "named_modules", "children", "named_children"})
+
+
+# Tests of a part that say of which kind it is: some of them are.
+_ASKS = re.compile(r"isinstance\(|hasattr\(|type\(")
 
 
 class Built(NamedTuple):
@@ -66,8 +80,16 @@ def _within(obj: Obj, owner: Obj) -> bool:
     while part is not None:
         if part is owner:
             return True
-        part = part.parent
+        part = _owner(part)
     return False
+
+
+def _owner(part: Obj) -> Obj | None:
+    """What an object is a part of; of what `modules()` yields, the module that was asked."""
+    match part:
+        case Obj(parent=None, node=ast.Call(func=ast.Attribute(attr=name)), operands=[asked, *_]) if name in _PARTS:
+            return asked
+    return part.parent
 
 
 def note_step(run: Run, optimizer: Value) -> None:
@@ -92,7 +114,7 @@ def stored(
     """An attribute or item of an object is bound: new parameters there are in no optimizer that was built before."""
     if not value.refs or not (run.optimizers or run.function.cls is not None):
         return
-    if not all(parameter_of(run.module, ref, new=True) for ref in value.refs):
+    if not all(parameter_of(run.module, ref, new=True) and ref.obj.graph is not False for ref in value.refs):
         return
     new = tuple(ref.obj for ref in value.refs)
     was = () if before is None else tuple(ref.obj for ref in before.refs)
@@ -103,6 +125,31 @@ def stored(
         if module is None or exclusive(arms, run.now.arms) or not set(new).isdisjoint(modules):
             continue
         run.replacements.append(Replacement(optimizer, node, module, new, site, target, run.count(), inner, elsewhere))
+
+
+def added(run: Run, node: ast.Call, base: Value, name: str, args: Args) -> None:
+    """`net.append(layer)`, `net.add_module("head", layer)`: a method puts new parameters into a module."""
+    if name not in _ADDS or not args.values or not (run.optimizers or run.function.cls is not None):
+        return
+    shown, value = args.all()[-1]
+    for ref in base.refs:
+        stored(run, ref.obj, None, value, node, run.short(shown))
+
+
+def rebound(run: Run, target: str, before: Value | None, value: Value, source: ast.expr) -> None:
+    """A name for a module is bound to a new one: an optimizer of the old one steps what nobody has any more."""
+    was = before.obj if before is not None else None
+    if was is None or not run.optimizers or target in run.names_in(source) or _held(run, was, target):
+        return
+    stored(run, was, before, value, run.stmt or source, target)
+
+
+def _held(run: Run, module: Obj, name: str) -> bool:
+    """Whether anything but a name holds a module, or what a call of it may have kept it in."""
+    values = [value for known, value in run.now.env.items() if known != name]
+    values += [value for fields in run.now.heap.values() for value in fields.values()]
+    refs = [ref for value in values for ref in value.refs]
+    return any(ref.obj is module or (ref.kind != "tensor" and module in ref.obj.operands) for ref in refs)
 
 
 def _kept(run: Run) -> dict[Obj, Built]:
@@ -160,11 +207,16 @@ def by_call(run: Run, node: ast.Call, done: Run, values: list[Value]) -> None:
         slots: list[str] = []
         owner: Obj | None = base
         while owner is not None and owner not in index and len(slots) < 6:
-            slots.insert(0, owner.slot)
-            owner = owner.parent
+            # A part of a module that a loop met is another one here: the module stands for it.
+            slots = [owner.slot, *slots] if owner.parent is not None and not for_all(owner.slot) else []
+            owner = _owner(owner)
         value = done.state.fields(base).get(key)
         if owner is None or owner not in index or value is None:
             continue
+        each = for_all(base.slot) or (base.parent is not None and for_all(base.parent.slot))
+        if each:
+            chosen = tuple(ref for ref in value.refs if all(arm.taken and _ASKS.match(arm.text) for arm in ref.arms))
+            value = Value(chosen)
         if value.obj in index:
             value = values[index[value.obj]]
         place = next((ref.place for ref in value.refs if ref.place is not None), None)
@@ -174,7 +226,10 @@ def by_call(run: Run, node: ast.Call, done: Run, values: list[Value]) -> None:
                 obj = run.field(obj, slot).obj if obj is not None else None
             if obj is not None:
                 inner = place.node if place is not None else None
-                stored(run, obj, None, value, node, f"{obj.key or 'it'}{key}", inner)
+                shown = f"{obj.key or 'it'}{key}"
+                if each and isinstance(inner, ast.Assign):
+                    shown = run.short(inner.targets[0])
+                stored(run, obj, None, value, node, shown, inner)
 
 
 def report_replaced(run: Run) -> None:

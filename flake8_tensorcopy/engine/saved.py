@@ -221,7 +221,9 @@ def judge_write(run: Run, write: Write) -> None:
         if meets(saved.arms, write.arms) and saved.node is not write.node:
             tape.spoiled.append((saved, write))
             tape.rebindable[write.node] = tape.rebindable.get(write.node, True) and _has_one_name(run, write)
-    if bypasses(ref) and graph_of_result([Value((Ref(ref.obj),))]) is True and not ref.obj.leaf:
+    graph = graph_of_result([Value((Ref(ref.obj),))]) if bypasses(ref) and not ref.obj.leaf else False
+    supposed = _given(run, ref.obj) if graph is None and ref.obj.owner == "fresh" else ()
+    if graph is True or supposed:
         tape.bypassed.append(
             (
                 write,
@@ -233,6 +235,7 @@ def judge_write(run: Run, write: Write) -> None:
                     how=write.how,
                     made=ref.obj.node,
                     inner=write.inner,
+                    supposed=supposed,
                 ),
             )
         )
@@ -306,10 +309,13 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
         return
     maker = next((link for link in links if link.kind == VIEW and link.op in _SEVERAL), None)
     obj = write.ref.obj
-    if maker is None or not _one_tensor(obj) or obj.graph is False:
+    if maker is None or obj.graph is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
         return
-    if obj.graph is None and not (obj.made in _ARITHMETIC and _from_arguments(obj)):
-        return  # what an argument was computed into may require grad; of others nothing speaks for it
+    # What an argument was computed into may require grad; of others a call has to say so.
+    supposed = _from_arguments(obj) if obj.graph is None and obj.made in _ARITHMETIC else ()
+    asked = obj.graph is None and not supposed
+    if (asked and not (supposed := _given(run, obj))) or told_inside(run, write, ForbiddenWrite):
+        return
     if write.how == "augmented" and not _is_part(write, write.ref) and links[-1].op not in (*_SEVERAL, "="):
         return
     run.tape.found.append(
@@ -321,8 +327,9 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
             maker=maker.op,
             made=maker.node,
             proven=obj.graph is True,
-            supposed=_from_arguments(obj) if obj.graph is None else (),
+            supposed=supposed,
             inner=write.inner,
+            asked=asked,
         )
     )
 
@@ -330,6 +337,16 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
 def _one_tensor(obj: Obj) -> bool:
     """Whether it is one tensor: a module of unknown make may return several."""
     return obj.kind == "tensor" and not (obj.made.startswith("torch.nn.") and library.has_weights(obj.made) is None)
+
+
+def _taken_for_one(run: Run, obj: Obj) -> bool:
+    """Whether an argument, or what it was computed into, is used as a tensor."""
+    return obj.kind == "unknown" and obj.owner in ("argument", "fresh") and run.evidence(obj) >= 2
+
+
+def _given(run: Run, obj: Obj) -> tuple[str, ...]:
+    """The arguments that a value hangs on in the graph: it requires grad where one of them does."""
+    return tuple(one.key for one in linked(obj, strict=True) if one in run.params and one.graph is None)
 
 
 def _by_hand(run: Run, write: Write) -> bool:
@@ -465,13 +482,20 @@ def _run_callers(module: Module, function: Function) -> None:
     module.run_callers(function.cls.name if function.cls is not None and made else function.name)
 
 
+def _some_call_gives(module: Module, function: Function, names: tuple[str, ...]) -> bool:
+    """Whether a call of a function gives one of these arguments what requires grad."""
+    _run_callers(module, function)
+    graphs = module.graphs_given.get(function, {})
+    return any(True in graphs.get(name, ()) for name in names)
+
+
 def known_by_calls(module: Module, function: Function, fact: Fact) -> Fact | None:
     """A fact that supposes that arguments require grad: so it is where a call of the file gives one that does; and
     there is no such fact where all of them give what does not."""
-    if isinstance(fact, MarkedNonLeaf) and fact.supposed:
-        _run_callers(module, function)
-        graphs = module.graphs_given.get(function, {})
-        return fact if any(True in graphs.get(name, ()) for name in fact.supposed) else None
+    if isinstance(fact, (MarkedNonLeaf, BypassedWrite)) and fact.supposed:
+        return fact if _some_call_gives(module, function, fact.supposed) else None
+    if isinstance(fact, ForbiddenWrite) and fact.asked:
+        return changed(fact, proven=True) if _some_call_gives(module, function, fact.supposed) else None
     if not isinstance(fact, (SavedWrite, ForbiddenWrite)) or fact.proven:
         return fact
     _run_callers(module, function)

@@ -118,7 +118,24 @@ def survey(tree: ast.Module) -> Survey:
             one.calls.update(names.renamed[name] for name in renamed)
             one.features |= ANYTHING  # what looks at names does not know it by this one
     spread_features(result.all)
+    _inherit(result)
     return result
+
+
+def _inherit(result: Survey) -> None:
+    """Note of each class what its bases in the file keep in lists, and of the bases that there are such below them."""
+    keeping = any(cls.holders for cls in result.classes.values())
+    for cls in result.classes.values() if keeping else ():
+        family = [cls]
+        for here in family:
+            names = (base.id for base in here.bases if isinstance(base, ast.Name))
+            bases = (result.classes[name] for name in names if name in result.classes)
+            family.extend(base for base in bases if base not in family)
+        for base in family[1:]:
+            cls.inherited.update((name, maker) for name, maker in base.holders.items() if name not in cls.holders)
+        if cls.holders or cls.inherited:
+            for one in family:
+                one.keeps = True
 
 
 def _import(result: Survey) -> None:

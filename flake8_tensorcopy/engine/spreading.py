@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine.features import (
     KEPT_ITEMS,
     LEAF,
     LOADS_STATE,
+    OVERLAPS,
     PLACED,
     REPEAT,
     STATE_DICT,
@@ -50,11 +51,15 @@ _HANDED_ON = (
     | WRAP
     | DEEPCOPY
     | ASYNC
+    | OVERLAPS
 )
 
 
 def spread_features(functions: list[Function]) -> None:
     """A call of a function of this file that writes may write, or give a flipped array: its caller is run too."""
+    for function in functions:
+        if function.features & EXPAND:
+            function.features |= OVERLAPS
     expanding = {function.name for function in functions if function.features & EXPAND}
     for function in functions:
         if "Parameter" in function.calls and not expanding.isdisjoint(function.calls):

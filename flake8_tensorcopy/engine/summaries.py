@@ -402,4 +402,5 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
                 Ref(ref.obj, ref.chain, place, run.now.written(ref.obj), ref.arms | run.now.arms) for ref in held.refs
             )
             run.now.set_field(made, key, Value(refs, held.kind, held.const))
-    return Value((Ref(made, tuple(link for link in result.chain if link.overlap)),))
+    start = next((i for i, link in enumerate(result.chain) if link.overlap), len(result.chain))
+    return Value((Ref(made, result.chain[start:]),))

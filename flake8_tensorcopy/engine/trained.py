@@ -17,7 +17,7 @@ from flake8_tensorcopy.engine.graph import ancestors, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.nodes import start_of
+from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
 from flake8_tensorcopy.engine.source import Class, Function
@@ -363,12 +363,20 @@ def _freezes(module: Module) -> bool:
     return any(any_switched_off(function) for function in module.survey.all if function.features & REQUIRES_GRAD)
 
 
-def _escapes(module: Module, node: ast.AST, name: str, owner: str = "", harmless: frozenset[str] = _HARMLESS) -> bool:
-    """Whether a module is used otherwise than by calls of it and of its own methods."""
+def _escapes(
+    module: Module,
+    node: ast.AST,
+    name: str,
+    owner: str = "",
+    harmless: frozenset[str] = _HARMLESS,
+    optimizer: ast.AST | None = None,
+) -> bool:
+    """Whether a module is used otherwise than by calls of it and of its own methods, and for an optimizer."""
+    given = set(walk(optimizer)) if optimizer is not None else set()
     below = module.below(node)
     named: Sequence[ast.Name | ast.Attribute] = (below.attributes if owner else below.names).get(name, ())
     for part in named:
-        if not isinstance(part.ctx, ast.Load):
+        if not isinstance(part.ctx, ast.Load) or part in given:
             continue
         above = below.parents.get(part)
         own = isinstance(part, ast.Name) or (isinstance(part.value, ast.Name) and part.value.id == owner)
@@ -426,8 +434,8 @@ def untrained_layers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
     if not any(_switches(module, method) for method in cls.methods.values()):
         return
     trains = "training_step" in cls.methods or any("backward" in one.calls for one in module.survey.all)
-    optimizer = _holder(module, cls) if trains else None
-    if optimizer is None:
+    optimizers = _holders(module, cls) if trains else {}
+    if not optimizers:
         return
     runs = [(method, module.run_of(method)) for method in methods_of(module, cls) if not method.static]
     calls: dict[str, list[tuple[Function, ModuleCall]]] = {}
@@ -436,7 +444,11 @@ def untrained_layers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
             if run is not None and call.module.parent is run.params[0]:
                 calls.setdefault(call.module.slot, []).append((method, call))
     table = module.table(cls)
-    layers = {key for key, held in table.items() if held.obj is not None and layer_of(module, held.obj, new=True)}
+    layers = {
+        key
+        for key, held in table.items()
+        if held.obj is not None and layer_of(module, held.obj, new=True) and not optimizers.keys().isdisjoint(("", key))
+    }
     trained = any(
         call.grad and not _off(module, method, call) for key in layers & set(calls) for method, call in calls[key]
     )
@@ -444,7 +456,8 @@ def untrained_layers(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
         found = calls[key]
         meant = not _MEANT.isdisjoint(key[1:].lower().split("_")) or cls.assigns.get(key[1:], set()) != {"__init__"}
         if not meant and all(_off(module, method, call) for method, call in found):
-            if not _escapes(module, module.survey.body.node, key[1:], "self", _SIZES):
+            optimizer = optimizers.get("") or optimizers[key]
+            if not _escapes(module, module.survey.body.node, key[1:], "self", _SIZES, optimizer):
                 method, call = found[0]
                 yield method, UntrainedPart(site=call.node, module=f"self{key}", optimizer=optimizer)
 
@@ -453,16 +466,21 @@ def _switches(module: Module, method: Function) -> bool:
     return not _MODES.isdisjoint(method.calls) or entry_mode(module.survey, method) is False
 
 
-def _holder(module: Module, cls: Class) -> ast.AST | None:
-    """An optimizer of this file that has all the parameters of objects of a class."""
+def _holders(module: Module, cls: Class) -> dict[str, ast.AST | None]:
+    """The optimizers of this file that have parameters of objects of a class, by the attribute given; one
+    that has all of them under no name."""
     builders = {function.name for function in module.survey.all if function.features & OPTIMIZER}
+    found: dict[str, ast.AST | None] = {}
     for function in module.survey.all:
         builds = function.features & OPTIMIZER or not builders.isdisjoint(function.calls)
         run = module.run_of(function) if builds else None
         for optimizer, holds in run.trail.optimizers.items() if run is not None else ():
-            if any(one.data is cls and one.kind == "module" for one in holds.modules):
-                return optimizer.node
-    return None
+            for one in holds.modules:
+                if one.data is cls and one.kind == "module":
+                    found.setdefault("", optimizer.node)
+                elif one.parent is not None and one.parent.data is cls and one.parent.kind == "module":
+                    found.setdefault(one.slot, optimizer.node)
+    return found
 
 
 def optimized_inside(run: Run, done: Run, given: dict[int, Value]) -> None:

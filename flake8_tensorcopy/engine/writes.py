@@ -138,6 +138,9 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
     known = write.how == "call" and (
         ref.obj.owner == "attribute" or (overlap is not None and overlap.node is write.node)
     )
+    if overlap is not None and not all(one.overlaps for one in value.refs):
+        # What another function gives is expanded on some of its paths only.
+        known = known or overlap.inner is not None or overlap.node not in run.parents()
     if overlap is not None and ref.obj.kind != "array" and not known:
         after = ref.chain[ref.chain.index(overlap) + 1 :]
         # After a conversion that may copy, the clone stands behind it.

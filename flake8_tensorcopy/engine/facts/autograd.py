@@ -72,6 +72,7 @@ class BypassedWrite(Fact):
     how: str
     made: ast.AST | None
     inner: ast.AST | None = None
+    supposed: tuple[str, ...] = ()  # the arguments, of which one has to require grad
 
     @property
     def verb(self) -> str:
@@ -89,6 +90,7 @@ class ForbiddenWrite(Fact):
     proven: bool  # what was split is known to require grad
     supposed: tuple[str, ...]  # if not: the arguments it was computed from
     inner: ast.AST | None = None
+    asked: bool = False  # only where a call gives an argument that requires grad
 
     @property
     def verb(self) -> str:

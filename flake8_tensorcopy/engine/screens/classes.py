@@ -96,9 +96,10 @@ def _names_twice(survey: Survey, method: Function) -> bool:
 
 def unregistered(survey: Survey, cls: Class) -> bool:
     """A list, tuple or dict of the object is given what a class, or a function of the file, makes."""
-    held: dict[str, bool] = dict.fromkeys(cls.holders, True)
-    makers = survey.functions.keys() | survey.classes.keys()
-    for method in _methods(survey, cls):
+    held = {*cls.holders, *cls.inherited}
+    methods = _methods(survey, cls)
+    makers = survey.functions.keys() | survey.classes.keys() | {method.name for method in methods}
+    for method in methods:
         sketch = sketch_of(survey, method)
         names: set[str] = set()  # what they hold is looked at once
         for value in _put(method, held):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine.features import BACKWARD, OPTIMIZER
+from flake8_tensorcopy.engine.features import BACKWARD, OPTIMIZER, PLACED
 from flake8_tensorcopy.engine.nodes import stands_in, walk
-from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import Survey
+from flake8_tensorcopy.engine.screens.sketch import Sketch, other_names
+from flake8_tensorcopy.engine.source import Survey, called_name
 
 _BACKWARD = ("backward", "manual_backward")
 _APPENDS = ("append", "appendleft", "extend", "insert")
@@ -219,8 +219,25 @@ def gradient_not_cleared(sketch: Sketch) -> bool:
 
 
 def replaced_parameter(sketch: Sketch) -> bool:
-    """Something in the file makes steps."""
-    return sketch.in_file("step")
+    """Something in the file makes steps; and a new object is put into another one, or gets the name of another one."""
+    if not sketch.in_file("step"):
+        return False
+    if sketch.features & PLACED:
+        return True
+    if any(node.args and _is_new(sketch, node.args[-1]) for node in sketch.calls_of(_ADDS)):
+        return True
+    return any(sum(_is_new(sketch, one) for one, part in bound if not part) > 1 for bound in sketch.bound.values())
+
+
+_ADDS = ("append", "insert", "add_module", "register_module", "register_parameter")
+
+
+def _is_new(sketch: Sketch, node: ast.expr) -> bool:
+    """Whether an expression may be a new layer: a call of a class, or of a function of the file; a name, an item."""
+    if isinstance(node, ast.Call):
+        name = called_name(node)
+        return name[:1].isupper() or name in sketch.callees or not name or name in sketch.of_file(other_names)
+    return isinstance(node, (ast.Name, ast.IfExp, ast.NamedExpr))
 
 
 # ----- leaves

@@ -79,7 +79,7 @@ class Sketch:
         for name in names:
             if name in known:
                 yield from self.named.get(name, ())
-        for name, last in self.of_file(_renamed).items():
+        for name, last in self.of_file(other_names).items():
             if name in known and last in names:
                 yield from self.named.get(name, ())
 
@@ -92,7 +92,7 @@ class Sketch:
         called = self.function.calls
         if not called.isdisjoint(names):
             return True
-        renamed = self.of_file(_renamed)
+        renamed = self.of_file(other_names)
         return any(whole in names and name in called for name, whole in renamed.items())
 
     @cached_property
@@ -386,7 +386,7 @@ def _flow(flows: dict[str, list[ast.expr]], target: ast.expr, value: ast.expr) -
     flows.setdefault(target.id, []).append(value)
 
 
-def _renamed(survey: Survey) -> dict[str, str]:
+def other_names(survey: Survey) -> dict[str, str]:
     """What imports give another name than its own: `from torch.nn import Parameter as P`."""
     found = {}
     for name, whole in survey.names.imported.items():

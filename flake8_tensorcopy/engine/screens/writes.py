@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from flake8_tensorcopy.engine import library, ops
-from flake8_tensorcopy.engine.features import EXPAND, GRAD, HOOK, LEAF, STATE_DICT, WRAP
+from flake8_tensorcopy.engine.features import GRAD, HOOK, LEAF, OVERLAPS, STATE_DICT, WRAP
 from flake8_tensorcopy.engine.screens.groups import (
     ARGUMENT,
     ARRAY,
@@ -209,7 +209,7 @@ def default_write(sketch: Sketch) -> bool:
 def overlapping_write(sketch: Sketch) -> bool:
     """What is written may be (a view of) something expanded."""
     cls = sketch.function.cls
-    held = cls is not None and sketch.file.inherited.get(cls, 0) & EXPAND
+    held = cls is not None and sketch.file.inherited.get(cls, 0) & OVERLAPS
     return any(
         flags & EXPANDED or (held and flags & ATTRIBUTE)
         for write in _writes(sketch)
