@@ -46,8 +46,9 @@ object may read it. None where a function returns it among other things.
 ## Limits
 
 Silent after `clone`, `contiguous`, `repeat` and arithmetic, whose results have elements of their own; where the
-expanded tensor is only read; where its name is bound anew first; and where `unfold` makes windows that do not
-overlap.
+expanded tensor is only read; where its name is bound anew first; where the sizes asked for are those that there were
+(`b, n = x.shape; x.expand(b, n)`); where `is_contiguous()` or a stride of 0 is asked for on the way; and where
+`unfold` makes windows that do not overlap.
 
 ## References
 

@@ -39,6 +39,7 @@ class Given(NamedTuple):
     sizes: tuple[Size | None, ...]
     wholly: bool  # each of them is known to be one size
     written: bool = False  # some are numbers that are written out
+    kept: bool = False  # those that there were: `b, n = x.shape; x.expand(b, n)`
 
 
 # ----- sizes

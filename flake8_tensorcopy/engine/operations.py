@@ -159,7 +159,7 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
     out: list[Ref] = []
     whole = run.method_calls[node][0] if node in run.method_calls else value
     for ref in value.refs:
-        overlap = op.overlaps and really_overlaps(short, node, receiver_first)
+        overlap = op.overlaps and really_overlaps(run, short, node, receiver_first)
         permuted = _out_of_order(ref)
         expanded = ref.overlaps is not None
         sizes = node.args[receiver_first:]
@@ -295,8 +295,11 @@ def unpacked_part(run: Run, node: ast.AST, made: str, position: int, source: ast
     return (source, position)
 
 
-def really_overlaps(short: str, node: ast.Call, first: int) -> bool:
-    """Whether a call of an overlapping view op, as far as its literal arguments tell, makes elements share memory."""
+def really_overlaps(run: Run, short: str, node: ast.Call, first: int) -> bool:
+    """Whether a call of an overlapping view op, as far as its arguments tell, makes elements share memory."""
+    given = run.sizes.get(node)
+    if given is not None and given.kept:
+        return False
     args = node.args[first:]
     if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
         args = args[0].elts
