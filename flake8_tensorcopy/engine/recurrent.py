@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.backward import inside, made_at, next_pass
 from flake8_tensorcopy.engine.facts import GraphRetained, RecurrentState
+from flake8_tensorcopy.engine.graph import frozen, frozen_attributes
 from flake8_tensorcopy.engine.linked import detached, linked, off, terms
 from flake8_tensorcopy.engine.module import MODULE_BASES
 from flake8_tensorcopy.engine.nodes import every_time
@@ -310,11 +311,11 @@ def _judge_kept(run: Run, kept: Kept) -> None:
     if own != "forward":
         _kept_by_a_step(run, kept)
         return
-    trained = [one for one in linked(kept.value) if _trained(one, run.params[0])]
+    trained = [one for one in linked(kept.value) if _trained(run, one)]
     arithmetic = any(obj in terms(kept.value) for obj in kept.old)  # an average; a sum that began as a number is none
     given = any(one.owner == "argument" and one is not run.params[0] for one in linked(kept.value))
-    returned = any(kept.value in linked(ref.obj) for one in run.returned for ref in one.value.refs)
-    if trained and returned:
+    outputs = _computed_with(run, kept)
+    if trained and any(not outputs.isdisjoint(linked(ref.obj)) for one in run.returned for ref in one.value.refs):
         run.fact(
             RecurrentState(
                 site=kept.site,
@@ -343,10 +344,12 @@ def _judge_kept(run: Run, kept: Kept) -> None:
 
 def _kept_by_a_step(run: Run, kept: Kept) -> None:
     """A method that feeds the state of its last call into a module, and backpropagates what comes out."""
-    calls = [call for call in run.trail.calls if any(obj in call.results for obj in linked(kept.value, strict=True))]
-    outputs = {kept.value, *(obj for call in calls if call.grad for obj in call.results)}
+    reached = set(linked(kept.value, strict=True))
+    if all(reached.isdisjoint(call.results) for call in run.trail.calls):
+        return
+    outputs = _computed_with(run, kept)
     for backward in run.backwards:
-        if calls and not detached(backward.ref) and not outputs.isdisjoint(linked(backward.ref.obj)):
+        if not detached(backward.ref) and not outputs.isdisjoint(linked(backward.ref.obj)):
             run.fact(
                 RecurrentState(
                     site=kept.site,
@@ -359,11 +362,30 @@ def _kept_by_a_step(run: Run, kept: Kept) -> None:
             )
 
 
-def _trained(obj: Obj, me: Obj) -> bool:
+def _computed_with(run: Run, kept: Kept) -> set[Obj]:
+    """The new value of an attribute, and what else came of the calls of modules that were given the last one:
+    `out, self.state = self.lstm(x, self.state)`."""
+    found = {kept.value}
+    reached = set(linked(kept.value, strict=True))
+    for call in run.trail.calls:
+        if call.grad and not reached.isdisjoint(call.results):
+            fed = {one for value in call.fed for ref in value.refs if not detached(ref) for one in linked(ref.obj)}
+            if not fed.isdisjoint(kept.old):
+                found.update(call.results)
+    return found
+
+
+def _trained(run: Run, obj: Obj) -> bool:
     """What has weights: a parameter, the output of a module of `self`."""
     if obj.param and obj.graph is not False:
         return True
-    return any(one.kind == "module" and one.parent is me for one in obj.operands)
+    return any(
+        one.kind == "module"
+        and one.parent is run.params[0]
+        and not frozen(one)
+        and one.slot[1:] not in frozen_attributes(run.module)
+        for one in obj.operands
+    )
 
 
 def _known_bases(run: Run, cls: Class) -> bool:
@@ -395,6 +417,8 @@ def _touched(run: Run, kept: Kept) -> bool:
                 return False
         return True
 
+    cuts = [outer for part in below.attributes.get("detach_", ()) for outer in below.around(part)]
+    cutting = {outer for outer in cuts if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))}
     for part in below.attributes.get(name, ()):
         own = _is_self(part.value)
         if isinstance(part.ctx, ast.Store):
@@ -403,6 +427,8 @@ def _touched(run: Run, kept: Kept) -> bool:
         above = below.parents.get(part)
         if isinstance(above, ast.Attribute) and above.attr in ("detach_", "zero_", "data") and elsewhere(above, own):
             return True
+        if not cutting.isdisjoint(below.around(part)) and elsewhere(part, own):
+            return True  # `for state in self.states: state.detach_()`
     for text in below.texts.get(name, ()):  # `setattr(module, "state", ..)`
         call = below.parents.get(text)
         own = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _is_self(call.func.value)
