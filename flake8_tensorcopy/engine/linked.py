@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref
 MAX_LINKED = 300
 
 # Operations that leave a loss a loss: scaled, averaged, summed with others.
-SCALES = frozenset("+ - * / clone mean sum add sub mul div true_divide add_ sub_ mul_ div_".split())
+SCALES = frozenset("+ - * / clone mean sum add sub mul div true_divide lerp add_ sub_ mul_ div_ lerp_".split())
 
 OFF = "off the graph"
 

@@ -26,6 +26,7 @@ from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
 from flake8_tensorcopy.engine.ratios import exponential
+from flake8_tensorcopy.engine.recurrent import averaged_in_place
 from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
@@ -493,6 +494,8 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             moved_by(run, node, (value for _, value in args.all()))
             if node.args:
                 added_in_place(run, node, ref, name, func, args.values)
+                if name in library.AVERAGES and args.values:
+                    averaged_in_place(run, func.value, ref, name, node.args[0], args.values[0])
             if name == "copy_":
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
             run.operands = (node, args.all())
