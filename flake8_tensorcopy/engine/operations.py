@@ -21,7 +21,7 @@ from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.keeping import kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array, unmarked
-from flake8_tensorcopy.engine.linked import operand
+from flake8_tensorcopy.engine.linked import operand, positions
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
@@ -586,7 +586,7 @@ def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> No
 
 def on_graph(ref: Ref) -> bool | None:
     """Whether a reference requires grad, as far as known."""
-    if ref.obj.slot == ".grad":
+    if ref.obj.slot == ".grad" or positions(ref):
         return False
     for position in range(len(ref.chain) - 1, -1, -1):
         link = ref.chain[position]
