@@ -368,7 +368,8 @@ def _judge_kept(run: Run, kept: Kept) -> None:
     # An average; a sum that began as a number is none.
     arithmetic = kept.added is not None or any(obj in terms(kept.value) for obj in kept.old)
     mine = {method.params[0], *run.params[:1], *(method.params if kept.by is not None else ())}
-    given = any(one.owner == "argument" and one not in mine for one in sources)
+    # In place an argument alone is taken for what it mostly is there, a sample without a graph.
+    given = kept.added is None and any(one.owner == "argument" and one not in mine for one in sources)
     outputs = _computed_with(run, kept) if kept.by is None else set()
     if trained and any(not outputs.isdisjoint(linked(ref.obj)) for one in run.returned for ref in one.value.refs):
         run.fact(
