@@ -46,8 +46,10 @@ object may read it. None where a function returns it among other things.
 ## Limits
 
 Silent after `clone`, `contiguous`, `repeat` and arithmetic, whose results have elements of their own; where the
-expanded tensor is only read; where its name is bound anew first; where `unfold` makes windows that do not overlap;
-and where a function gives what is expanded on some of its paths only. Properties are not looked into.
+expanded tensor is only read; where its name is bound anew first; where the sizes asked for are those that there were
+(`b, n = x.shape; x.expand(b, n)`); where `is_contiguous()` or a stride of 0 is asked for on the way; where `unfold`
+makes windows that do not overlap; and where a function gives what is expanded on some of its paths only. Properties
+are not looked into.
 
 ## References
 

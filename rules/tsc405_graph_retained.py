@@ -2,8 +2,9 @@
 ## What it does
 
 Reports a loss that is backpropagated in each pass of a loop and, still on its graph, kept beyond the pass: added to a
-sum or an average, appended to a list, given to a meter of this file that keeps it. Also a buffer that `forward`
-averages with a value on the graph.
+sum or an average, appended to a list, given to a meter of this file that keeps it. Also a buffer that `forward`, or a
+method that it calls, averages with a value on the graph: `self.mean = 0.9 * self.mean + 0.1 * x`, `torch.lerp`, or in
+place by `self.mean.mul_(0.9).add_(0.1 * x)`, `lerp_`, `+=`.
 
 ## Why it is a bug
 
@@ -55,7 +56,9 @@ write `.item()`.
 
 Only the very value that gets `backward()` in the same pass counts, or what it was scaled or summed from. Silent where
 what keeps it gets `backward()` itself, is made or emptied in each pass, or is computed under `torch.no_grad()`. A
-buffer that `forward` averages with a value of its argument alone is a preview finding: the argument may have no graph.
+buffer that `forward` averages with a value of its argument alone is a preview finding, and none where it does so in
+place: the argument may have no graph.
+A sum in place that is not scaled as well is no average, and neither is what `forward` also fills or overwrites.
 
 ## References
 

@@ -40,7 +40,7 @@ from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
-from flake8_tensorcopy.engine.recurrent import kept
+from flake8_tensorcopy.engine.recurrent import averaged_in_place, kept
 from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
 from flake8_tensorcopy.engine.replaced import rebound, stored
 from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
@@ -568,6 +568,8 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 continue
             held = run.field(ref.obj, "." + target.attr)
             if held.refs:
+                for one in held.refs:
+                    averaged_in_place(run, target, one, op, node.value, value)
                 _augmented_write(run, node, held, op, run.text(target))
             elif held.kind == "number" and value.refs:
                 made = arithmetic(run, node, operator(node.op), held, value)

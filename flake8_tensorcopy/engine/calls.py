@@ -56,6 +56,7 @@ from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
 from flake8_tensorcopy.engine.parameters import wrapped_inside
 from flake8_tensorcopy.engine.premises import met
+from flake8_tensorcopy.engine.recurrent import kept_by_callee
 from flake8_tensorcopy.engine.redundant import chained, clone_of
 from flake8_tensorcopy.engine.refine import entered_mode
 from flake8_tensorcopy.engine.registration import passed
@@ -500,6 +501,7 @@ def _call_function(
         carried_back(run, node, done, values, result)
         calls_carried_back(run, node, done, values, result)
         added_by_callee(run, node, done, values)
+        kept_by_callee(run, done, given)
     by_call(run, node, done, values)
     called_inside(run, node, done, values)
     if done.trail.optimizers:

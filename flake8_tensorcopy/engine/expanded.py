@@ -8,7 +8,6 @@ import re
 from flake8_tensorcopy.engine.copies import cloned_at
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import ExpandedBytes, ExpandedParameter
-from flake8_tensorcopy.engine.layouts import layout_of
 from flake8_tensorcopy.engine.parts import keeps_dimension
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Link, Ref, Value
@@ -17,15 +16,11 @@ _EXPANDS = frozenset({"expand", "expand_as", "broadcast_to", "broadcast_tensors"
 _COUNTS = frozenset({"numel", "nelement"})
 
 
-def expanded(run: Run, ref: Ref) -> tuple[Link, bool] | None:
+def expanded(ref: Ref) -> tuple[Link, bool] | None:
     """What expanded the memory of a reference that is still as it was, and whether one row of it is meant."""
     for place, link in enumerate(ref.chain):
         if not link.overlap or link.op not in _EXPANDS:
             continue
-        given = run.sizes.get(link.node)
-        before = layout_of(run, Ref(ref.obj, ref.chain[:place]))
-        if given is not None and given.wholly and before is not None and before.sizes == given.sizes:
-            return None  # as it was
         rows = False
         for later in ref.chain[place + 1 :]:
             if later.op == "iteration":
@@ -47,7 +42,7 @@ def _slices(link: Link) -> bool:
 def parameter_over(run: Run, node: ast.Call, value: Value) -> None:
     """`nn.Parameter(x.expand(3, 4))`, which is to be trained."""
     for ref in value.refs:
-        found = expanded(run, ref)
+        found = expanded(ref)
         if found is not None:
             link, rows = found
             run.fact(
@@ -88,7 +83,7 @@ def bytes_of(run: Run, node: ast.AST, refs: tuple[Ref, ...], receiver: ast.expr,
     """`x.nbytes` of an expanded tensor, where its storage is not looked at beside it."""
     if len(refs) != 1 or run.stmt is None or "storage" in run.text(run.stmt):
         return
-    found = expanded(run, refs[0])
+    found = expanded(refs[0])
     if found is not None and not found[1]:
         link, _ = found
         run.fact(

@@ -120,6 +120,15 @@ def is_of_self(node: ast.expr | None) -> bool:
     return False
 
 
+def written_attribute(node: ast.expr) -> ast.Attribute | None:
+    """The attribute of `self` that a method in place is called of: `self.x`, also as `self.x.mul_(2)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr[-1:] == "_":
+        node = node.func.value
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return node
+    return None
+
+
 def is_of_shape(node: ast.expr) -> bool:
     """`x.shape`, `x.size()`, `x.shape[0]`, `x.size(0)`, or several of them."""
     if isinstance(node, ast.Tuple):

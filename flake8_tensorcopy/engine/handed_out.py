@@ -60,7 +60,7 @@ def live_in_containers(run: Run) -> None:
                 continue
             for write in sorted(state.written(ref.obj) - ref.seen, key=lambda write: write.tick):
                 if write.time < read and write.ref.place is not place:
-                    if must_overlap(ref.chain, all_passes(write.ref.chain, write.loop, [])):
+                    if must_overlap(ref.chain, all_passes(write.ref.chain, write.loop, [], ref.chain)):
                         _rewritten(run, ref, place, write)
     for one in run.handed:
         if one.how in ("yield", "passed") and not one.mixed and not run.function.wrapped:
@@ -125,7 +125,7 @@ def _held(run: Run, state: State) -> Iterator[tuple[Ref, int]]:
 def _handed_on(run: Run, one: Handed) -> None:
     for write in run.log:
         if write.ref.obj is one.ref.obj and write.tick > one.tick and not exclusive(write.arms, one.arms):
-            if must_overlap(one.ref.chain, all_passes(write.ref.chain, write.loop, [])):
+            if must_overlap(one.ref.chain, all_passes(write.ref.chain, write.loop, [], one.ref.chain)):
                 if _live(run, one.ref, one.node, one.loop, write) and not _said(run, one.ref):
                     _fact(run, one.ref, one.site, "yield" if one.how == "yield" else "store", write)
                     return

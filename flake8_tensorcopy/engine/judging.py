@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine.defaults import class_tensors
 from flake8_tensorcopy.engine.facts import (
     Fact,
     GraphCut,
+    GraphRetained,
     HandedOut,
     MutatedArgument,
     SharedOptimizerState,
@@ -68,7 +69,9 @@ _CLOSINGS: tuple[Closing, ...] = (
 )
 
 # Kinds whose site may stand in another function than the one whose run finds them.
-_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut", "SharedOptimizerState", "WrappedTensor", "CopiedGraph"})
+_ELSEWHERE = frozenset(
+    {"MutatedArgument", "HandedOut", "SharedOptimizerState", "WrappedTensor", "CopiedGraph", "GraphRetained"}
+)
 
 
 def regions(
@@ -146,8 +149,9 @@ _SURE = frozenset({"loop", "read"})
 
 def _says_more(fact: Fact, known: Fact) -> bool:
     """Of two reasons for one report, what a loop or a read shows is the surer one."""
-    if isinstance(fact, SharedOptimizerState) and isinstance(known, SharedOptimizerState):
-        return fact.certain > known.certain
+    for kind in (SharedOptimizerState, GraphRetained):
+        if isinstance(fact, kind) and isinstance(known, kind):
+            return fact.certain > known.certain
     if not isinstance(fact, HandedOut) or not isinstance(known, HandedOut):
         return False
     return fact.reason in _SURE and known.reason not in _SURE

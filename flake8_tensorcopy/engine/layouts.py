@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.library import KEEPS_LAYOUT, LAYS_IN_ORDER, MAKERS, REDUCTIONS
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.source import Class, called_name
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, SNAPSHOT, UNSURE, VIEW, Link, Obj, Ref, Shape, Value
 
 MAX_STEPS = 12
@@ -27,6 +27,7 @@ _SECOND = frozenset({"norm"})
 _PAIRS = frozenset({"max", "min", "median"})
 _PARTS = frozenset({".values", ".indices", "[0]", "[1]"})
 _TURNS = frozenset("t T mT mH H adjoint transpose swapaxes swapdims permute movedim moveaxis matrix_transpose".split())
+_SEVERAL = frozenset({"unbind", "chunk", "split", "tensor_split", "unsafe_chunk", "unsafe_split"})
 _OPERATORS = frozenset({"+", "-", "*", "/", "**", "//", "%", "compare", "~", "abs"})
 _FRESH = frozenset({"cat", "stack", "embedding"})
 _PRODUCTS = frozenset({"@", "mm", "bmm", "matmul"})
@@ -39,6 +40,7 @@ class Given(NamedTuple):
     sizes: tuple[Size | None, ...]
     wholly: bool  # each of them is known to be one size
     written: bool = False  # some are numbers that are written out
+    kept: bool = False  # those that there were: `b, n = x.shape; x.expand(b, n)`
 
 
 # ----- sizes
@@ -420,6 +422,8 @@ def _step(run: Run, layout: Layout, link: Link) -> Layout | None:
         return None
     if op in _TURNS:
         return _turned(run, layout, link)
+    if op in _SEVERAL or (op == "iteration" and isinstance(node, ast.Call) and called_name(node) in _SEVERAL):
+        return _part(run, layout, node)
     if op == "iteration":
         return axes.dropped(layout, 0)
     if op in ("Parameter", "Variable"):
@@ -451,6 +455,24 @@ def _step(run: Run, layout: Layout, link: Link) -> Layout | None:
             return replace(layout, dense=False)
         return layout
     return None
+
+
+def _part(run: Run, layout: Layout, node: ast.AST) -> Layout | None:
+    """One of what `unbind`, `chunk` or `split` makes: a part may be a single row, so strides are not known."""
+    if not isinstance(node, ast.Call) or called_name(node) not in _SEVERAL:
+        return None
+    given = _own_arguments(run, node)
+    named = {one.arg: one.value for one in node.keywords}
+    unbound = called_name(node) == "unbind"
+    place = 0 if unbound else 1
+    dim = named.get("dim", given[place] if len(given) > place else None)
+    axis = literal(dim) if dim is not None else 0
+    if axis is None or None in named:
+        return None
+    if unbound:
+        return axes.dropped(layout, axis)
+    part = axes.sized(layout, axis, None)
+    return replace(part, dense=False) if part is not None else None
 
 
 def _expanded(run: Run, layout: Layout, node: ast.Call) -> Layout | None:

@@ -217,6 +217,8 @@ HOLDERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", 
 
 MAKERS = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "eye", "arange", "randint", "tensor"})
 
+# Methods that an average is kept up to date with in place.
+AVERAGES = frozenset({"add_", "sub_", "lerp_", "copy_"})
 RESHAPES = frozenset({"view", "reshape", "expand", "broadcast_to", "flatten"})
 
 REDUCTIONS = frozenset(

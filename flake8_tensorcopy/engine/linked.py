@@ -5,19 +5,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref
 
 MAX_LINKED = 300
 
 # Operations that leave a loss a loss: scaled, averaged, summed with others.
-SCALES = frozenset("+ - * / clone mean sum add sub mul div true_divide add_ sub_ mul_ div_".split())
+SCALES = frozenset("+ - * / clone mean sum add sub mul div true_divide lerp add_ sub_ mul_ div_ lerp_".split())
+
+# Along a dimension: values and positions.
+PAIRS = frozenset({"max", "min", "median", "nanmedian"})
 
 OFF = "off the graph"
 
 
 def detached(ref: Ref) -> bool:
     """Whether a reference is off the graph of its storage."""
-    return any(link.kind in (DETACH, NUMPY) for link in ref.chain)
+    return any(link.kind in (DETACH, NUMPY) for link in ref.chain) or positions(ref)
+
+
+def positions(ref: Ref) -> bool:
+    """Whether a reference is to the positions that come beside the values: `x.max(1)[1]`."""
+    if ref.obj.made not in PAIRS or len(ref.obj.given) != 1:
+        return False  # of two tensors it is the greater of each two elements
+    return next((link.key for link in ref.chain if link.key is not None), None) == Index(("1",))
 
 
 def cut(obj: Obj) -> Obj:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.freezing import frozen_attributes
+from flake8_tensorcopy.engine.linked import PAIRS
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk
@@ -266,6 +267,10 @@ class Module:
                     return NUMBER
                 return Value((Ref(made, (), place),))
         made = Obj("unknown", owner, parent=obj, key=name, slot=key)
+        if obj.made in PAIRS and key == ".values":
+            made.operands = (obj,)
+        elif obj.made in PAIRS and key == ".indices":
+            made.dtype = "int"
         if obj.kind == "list" and not attribute:
             made.any_of = run.any_item(obj)
         if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):

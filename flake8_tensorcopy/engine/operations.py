@@ -22,11 +22,12 @@ from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.keeping import kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array
-from flake8_tensorcopy.engine.linked import operand
+from flake8_tensorcopy.engine.linked import operand, positions
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import Index, turns
 from flake8_tensorcopy.engine.ratios import exponential
+from flake8_tensorcopy.engine.recurrent import averaged_in_place
 from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
@@ -161,7 +162,7 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
     out: list[Ref] = []
     whole = run.method_calls[node][0] if node in run.method_calls else value
     for ref in value.refs:
-        overlap = op.overlaps and really_overlaps(short, node, receiver_first)
+        overlap = op.overlaps and really_overlaps(run, short, node, receiver_first)
         permuted = _out_of_order(ref)
         expanded = ref.overlaps is not None
         sizes = node.args[receiver_first:]
@@ -297,8 +298,11 @@ def unpacked_part(run: Run, node: ast.AST, made: str, position: int, source: ast
     return (source, position)
 
 
-def really_overlaps(short: str, node: ast.Call, first: int) -> bool:
-    """Whether a call of an overlapping view op, as far as its literal arguments tell, makes elements share memory."""
+def really_overlaps(run: Run, short: str, node: ast.Call, first: int) -> bool:
+    """Whether a call of an overlapping view op, as far as its arguments tell, makes elements share memory."""
+    given = run.sizes.get(node)
+    if given is not None and given.kept:
+        return False
     args = node.args[first:]
     if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
         args = args[0].elts
@@ -492,6 +496,8 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             moved_by(run, node, (value for _, value in args.all()))
             if node.args:
                 added_in_place(run, node, ref, name, func, args.values)
+                if name in library.AVERAGES and args.values:
+                    averaged_in_place(run, func.value, ref, name, node.args[0], args.values[0])
             if name == "copy_":
                 run.copied_into(ref, args.values[0] if args.values else UNKNOWN)
             run.operands = (node, args.all())
@@ -582,7 +588,7 @@ def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> No
 
 def on_graph(ref: Ref) -> bool | None:
     """Whether a reference requires grad, as far as known."""
-    if ref.obj.slot == ".grad":
+    if ref.obj.slot == ".grad" or positions(ref):
         return False
     for position in range(len(ref.chain) - 1, -1, -1):
         link = ref.chain[position]

@@ -321,10 +321,15 @@ def _perhaps_apart(one: Chain, other: Chain) -> bool:
     return any(link.kind == MAYBE for link in (*one[start:], *other[start:]))
 
 
-def all_passes(chain: Chain, loop: tuple[int, ...], iterating: list[ast.AST]) -> Chain:
-    """The derivation of a write in `loop`, as it looks from inside these: a loop that is over has written every row."""
+def all_passes(chain: Chain, loop: tuple[int, ...], iterating: list[ast.AST], held: Chain) -> Chain:
+    """The derivation of a write in `loop`, as it looks from inside these to who holds a part: a loop that is over has
+    written every row, but the row of one pass no more in a later one."""
+    met = {(link.key.node, link.key.loop[:-1]) for link in held if isinstance(link.key, Row)}
     over = [
-        isinstance(link.key, Row) and link.key.node not in iterating and len(link.key.loop) <= len(loop)
+        isinstance(link.key, Row)
+        and link.key.node not in iterating
+        and len(link.key.loop) <= len(loop)
+        and (link.key.node, link.key.loop[:-1]) not in met
         for link in chain
     ]
     if not any(over):

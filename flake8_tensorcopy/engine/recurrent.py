@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.backward import inside, made_at, next_pass
 from flake8_tensorcopy.engine.facts import GraphRetained, RecurrentState
-from flake8_tensorcopy.engine.linked import detached, linked, off, terms
+from flake8_tensorcopy.engine.forms import written_attribute
+from flake8_tensorcopy.engine.freezing import frozen, frozen_attributes
+from flake8_tensorcopy.engine.linked import SCALES, detached, linked, off, terms
 from flake8_tensorcopy.engine.module import MODULE_BASES
 from flake8_tensorcopy.engine.nodes import every_time
 from flake8_tensorcopy.engine.retained import all_narrowed, to_detach
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Kept, ModuleCall
-from flake8_tensorcopy.engine.values import Obj, Ref, Value, Write
+from flake8_tensorcopy.engine.values import ALIAS, Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 # Whatever is taken off the graph in place, and what makes a longer state of a state: a cache, as a rule.
 _IN_PLACE = frozenset({"detach_"})
 _GROWS = frozenset({"cat", "concat", "concatenate", "stack"})
+# An average in place: what makes room for the new value, and what adds it.
+_SCALED = frozenset({"mul_", "div_", "*=", "/="})
+_ADDED = frozenset({"add_", "sub_", "+=", "-="})
 MAX_INPUTS = 20
 
 _CUTS = frozenset({"detach", "detach_", "data", "item", "numpy"})
@@ -290,6 +295,37 @@ def kept(run: Run, target: ast.Attribute, before: Value, value: Value) -> None:
                 return
 
 
+def averaged_in_place(run: Run, receiver: ast.expr, ref: Ref, op: str, given: ast.expr, value: Value) -> None:
+    """`self.mean.mul_(0.9).add_(0.1 * x)`, `self.mean += 0.1 * (x - self.mean)` in a method."""
+    me = run.params[0] if run.params else None
+    obj = ref.obj
+    if run.stmt is None or not run.now.grad or me is None or run.function.cls is None or run.function.static:
+        return
+    target = written_attribute(receiver)
+    if target is None or obj.owner != "attribute" or obj.parent is not me or obj.slot != f".{target.attr}":
+        return
+    if obj.param or obj.kind not in ("tensor", "unknown") or any(link.kind != ALIAS for link in ref.chain):
+        return
+    scaled = any(write.ref.obj is obj and write.op in _SCALED for write in run.log)
+    for one in value.refs if not any(detached(item) for item in value.refs) else ():
+        if op == "lerp_" or (scaled and op in _ADDED) or _made_with(one.obj, obj):
+            run.trail.kept.append(Kept(target, run.stmt, (obj,), one.obj, given))
+            return
+
+
+def _made_with(obj: Obj, part: Obj) -> bool:
+    """Whether a value was scaled or summed from another one, be that on the graph or not."""
+    pending, seen = [obj], set[Obj]()
+    while pending and len(seen) < MAX_INPUTS:
+        one = pending.pop()
+        if one is part:
+            return True
+        if one not in seen and one.made in SCALES:
+            seen.add(one)
+            pending.extend(one.operands)
+    return False
+
+
 def _reads(run: Run, target: ast.Attribute) -> bool:
     """Whether the statement computes the attribute from itself."""
     source = run.stmt.value if isinstance(run.stmt, ast.Assign) else None
@@ -299,22 +335,43 @@ def _reads(run: Run, target: ast.Attribute) -> bool:
     )
 
 
+def kept_by_callee(run: Run, done: Run, given: dict[int, Value]) -> None:
+    """`self._track(mean)` in `forward`, of a method that averages its argument into what the object holds."""
+    if run.function.name != "forward" or not run.now.grad or not run.params or done.function.name == "forward":
+        return
+    if 0 not in given or given[0].obj is not run.params[0] or done.function.cls is not run.function.cls:
+        return
+    for kept in done.trail.kept:
+        reached = set(linked(kept.value))
+        refs = [ref for place, value in given.items() if place and done.params[place] in reached for ref in value.refs]
+        if not any(map(detached, refs)):
+            run.trail.kept.append(kept._replace(by=done, given=tuple(ref.obj for ref in refs)))
+
+
 def _judge_kept(run: Run, kept: Kept) -> None:
-    cls = run.function.cls
+    method = kept.by or run
+    cls = method.function.cls
     name = kept.target.attr
     if cls is None or not _known_bases(run, cls) or name in run.module.survey.deleted:
         return
-    own = run.function.name
-    if own == "__init__" or not cls.assigns.get(name, set()) <= {"__init__", own} or _touched(run, kept):
+    own = method.function.name
+    if own == "__init__" or not cls.assigns.get(name, set()) <= {"__init__", own} or _touched(method, kept):
         return
-    if own != "forward":
-        _kept_by_a_step(run, kept)
+    if kept.added is not None and _overwritten(method, kept):
         return
-    trained = [one for one in linked(kept.value) if _trained(one, run.params[0])]
-    arithmetic = any(obj in terms(kept.value) for obj in kept.old)  # an average; a sum that began as a number is none
-    given = any(one.owner == "argument" and one is not run.params[0] for one in linked(kept.value))
-    returned = any(kept.value in linked(ref.obj) for one in run.returned for ref in one.value.refs)
-    if trained and returned:
+    if own != "forward" and kept.by is None:
+        if kept.added is None:
+            _kept_by_a_step(run, kept)
+        return
+    sources = [one for obj in (kept.value, *kept.given) for one in linked(obj)]
+    trained = [one for one in sources if _trained(run, one) or _trained(method, one)]
+    # An average; a sum that began as a number is none.
+    arithmetic = kept.added is not None or any(obj in terms(kept.value) for obj in kept.old)
+    mine = {method.params[0], *run.params[:1], *(method.params if kept.by is not None else ())}
+    # In place an argument alone is taken for what it mostly is there, a sample without a graph.
+    given = kept.added is None and any(one.owner == "argument" and one not in mine for one in sources)
+    outputs = _computed_with(run, kept) if kept.by is None else set()
+    if trained and any(not outputs.isdisjoint(linked(ref.obj)) for one in run.returned for ref in one.value.refs):
         run.fact(
             RecurrentState(
                 site=kept.site,
@@ -326,8 +383,8 @@ def _judge_kept(run: Run, kept: Kept) -> None:
             )
         )
     elif arithmetic and (trained or given) and not any(obj.param for obj in terms(kept.value)):
-        source = kept.site.value if isinstance(kept.site, ast.Assign) else None
-        wanted = () if source is None else to_detach(run, source, f"self.{name}")
+        source = kept.site.value if isinstance(kept.site, ast.Assign) and kept.added is None else kept.added
+        wanted = () if source is None else to_detach(method, source, f"self.{name}")
         run.fact(
             GraphRetained(
                 site=kept.site,
@@ -336,17 +393,19 @@ def _judge_kept(run: Run, kept: Kept) -> None:
                 how="buffer",
                 backward=None,
                 certain=bool(trained),
-                given=all_narrowed(run, wanted, tuple(terms(kept.value))),
+                given=all_narrowed(method, wanted, tuple(terms(kept.value))),
             )
         )
 
 
 def _kept_by_a_step(run: Run, kept: Kept) -> None:
     """A method that feeds the state of its last call into a module, and backpropagates what comes out."""
-    calls = [call for call in run.trail.calls if any(obj in call.results for obj in linked(kept.value, strict=True))]
-    outputs = {kept.value, *(obj for call in calls if call.grad for obj in call.results)}
+    reached = set(linked(kept.value, strict=True))
+    if all(reached.isdisjoint(call.results) for call in run.trail.calls):
+        return
+    outputs = _computed_with(run, kept)
     for backward in run.backwards:
-        if calls and not detached(backward.ref) and not outputs.isdisjoint(linked(backward.ref.obj)):
+        if not detached(backward.ref) and not outputs.isdisjoint(linked(backward.ref.obj)):
             run.fact(
                 RecurrentState(
                     site=kept.site,
@@ -359,11 +418,42 @@ def _kept_by_a_step(run: Run, kept: Kept) -> None:
             )
 
 
-def _trained(obj: Obj, me: Obj) -> bool:
+def _overwritten(run: Run, kept: Kept) -> bool:
+    """Whether the method sets in place what it averages: `self.total.zero_()`, `self.total[:] = x`."""
+    return any(
+        write.ref.obj.slot == f".{kept.target.attr}"
+        and write.op not in (*_SCALED, *_ADDED, "lerp_")
+        and write.stmt is not kept.site
+        for write in run.log
+    )
+
+
+def _computed_with(run: Run, kept: Kept) -> set[Obj]:
+    """The new value of an attribute, and what else came of the calls of modules that were given the last one:
+    `out, self.state = self.lstm(x, self.state)`."""
+    if kept.added is not None:
+        return set(kept.old)
+    found = {kept.value}
+    reached = set(linked(kept.value, strict=True))
+    for call in run.trail.calls:
+        if call.grad and not reached.isdisjoint(call.results):
+            fed = {one for value in call.fed for ref in value.refs if not detached(ref) for one in linked(ref.obj)}
+            if not fed.isdisjoint(kept.old):
+                found.update(call.results)
+    return found
+
+
+def _trained(run: Run, obj: Obj) -> bool:
     """What has weights: a parameter, the output of a module of `self`."""
     if obj.param and obj.graph is not False:
         return True
-    return any(one.kind == "module" and one.parent is me for one in obj.operands)
+    return any(
+        one.kind == "module"
+        and one.parent is run.params[0]
+        and not frozen(one)
+        and one.slot[1:] not in frozen_attributes(run.module)
+        for one in obj.operands
+    )
 
 
 def _known_bases(run: Run, cls: Class) -> bool:
@@ -382,7 +472,7 @@ def _touched(run: Run, kept: Kept) -> bool:
     name = kept.target.attr
     below = run.module.below(run.module.survey.body.node)
     cls = run.function.cls
-    init = cls.methods.get("__init__") if cls is not None else None
+    init = run.module.method(cls, "__init__") if cls is not None else None
     classes = run.module.once(_by_node)
 
     def elsewhere(part: ast.AST, own: bool) -> bool:
@@ -395,14 +485,19 @@ def _touched(run: Run, kept: Kept) -> bool:
                 return False
         return True
 
+    cuts = [outer for part in below.attributes.get("detach_", ()) for outer in below.around(part)]
+    cutting = {outer for outer in cuts if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))}
     for part in below.attributes.get(name, ()):
-        own = _is_self(part.value)
+        own, above = _is_self(part.value), below.parents.get(part)
         if isinstance(part.ctx, ast.Store):
-            if part is not kept.target and elsewhere(part, own) and not _guarded_default(run, part):
+            # `self.mean *= 0.9`, before more is added.
+            scaled = isinstance(above, ast.AugAssign) and run.function.node in below.around(part)
+            if part is not kept.target and not scaled and elsewhere(part, own) and not _guarded_default(run, part):
                 return True
-        above = below.parents.get(part)
         if isinstance(above, ast.Attribute) and above.attr in ("detach_", "zero_", "data") and elsewhere(above, own):
             return True
+        if not cutting.isdisjoint(below.around(part)) and elsewhere(part, own):
+            return True  # `for state in self.states: state.detach_()`
     for text in below.texts.get(name, ()):  # `setattr(module, "state", ..)`
         call = below.parents.get(text)
         own = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _is_self(call.func.value)

@@ -59,6 +59,18 @@ def _sized(run: Run, node: ast.Call, base: Value, name: str, args: Args, first: 
             _scrambled(run, node, refs, name)
         case "expand" | "expand_as" | "broadcast_to":
             _clashing(run, node, refs, name, args, first)
+            given = run.sizes.get(node)
+            if given is not None and given.wholly and all(_has(layout_of(run, ref), given.sizes) for ref in refs):
+                run.sizes[node] = given._replace(kept=True)
+
+
+def _has(layout: Layout | None, sizes: tuple[Size | None, ...]) -> bool:
+    """Whether a tensor surely has these sizes, new axes of size 1 aside; None is whatever it has."""
+    own = layout.sizes if layout is not None else None
+    if own is None or len(own) > len(sizes):
+        return False
+    had = (*[ONE] * (len(sizes) - len(own)), *own)
+    return all(size is None or size == old for size, old in zip(sizes, had, strict=True))
 
 
 def _receiver(node: ast.Call) -> ast.expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flake8_tensorcopy.engine.definitions import Function
 from flake8_tensorcopy.engine.features import (
     ASYNC,
+    ATTR_STORE,
     BACKWARD,
     CALLS_WRITER,
     CAST,
@@ -15,6 +16,7 @@ from flake8_tensorcopy.engine.features import (
     INFERENCE,
     INPLACE_MODULE,
     KEEPS_PART,
+    KEPT,
     KEPT_ITEMS,
     LEAF,
     LOADS_STATE,
@@ -31,6 +33,7 @@ from flake8_tensorcopy.engine.features import (
     WRITE,
 )
 from flake8_tensorcopy.engine.forms import TURNS
+from flake8_tensorcopy.engine.library import AVERAGES
 
 # What a function has from those it calls; what changes in place also from the constructor of a base.
 _WRITES = WRITE | INPLACE_MODULE
@@ -60,6 +63,11 @@ def spread_features(functions: list[Function]) -> None:
     for function in functions:
         if function.features & EXPAND:
             function.features |= OVERLAPS
+        if function.name == "forward" and function.cls is not None:
+            methods = function.cls.methods
+            called = [methods[name] for name in function.calls & methods.keys() if name != "__init__"]
+            if any(one.features & ATTR_STORE or not AVERAGES.isdisjoint(one.calls) for one in called):
+                function.features |= KEPT
     expanding = {function.name for function in functions if function.features & EXPAND}
     for function in functions:
         if "Parameter" in function.calls and not expanding.isdisjoint(function.calls):

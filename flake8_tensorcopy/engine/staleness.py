@@ -104,7 +104,7 @@ def finish(run: Run) -> None:
                 continue
             if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms) or exclusive(ref.arms, state.arms):
                 continue
-            written = all_passes(write.ref.chain, write.loop, run.iterating)
+            written = all_passes(write.ref.chain, write.loop, run.iterating, ref.chain)
             if not must_overlap(ref.chain, written) or not same_derivation(ref, write.ref):
                 continue
             if bound_in_last_pass(run, place, write):
@@ -216,9 +216,9 @@ def _whichever(run: Run, use: Use, write: Write) -> bool:
     passed = write.arms - write.ref.arms
     reads = [one for one in (use.ref, *beside(use.whole, use.ref)) if not exclusive(one.arms, passed)]
     for written in (write.ref, *write.others):
-        chain = all_passes(written.chain, write.loop, run.iterating)
         for one in reads:
             together = not exclusive(one.arms, written.arms) and same_derivation(one, written)
+            chain = all_passes(written.chain, write.loop, run.iterating, one.chain)
             if together and not must_overlap(one.chain, chain):
                 return False
     return True

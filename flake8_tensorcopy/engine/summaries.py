@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import moved_leaf, unwrapped
+from flake8_tensorcopy.engine import moved_leaf, ops, unwrapped
 from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.freezing import Asked, Carried, carried, default_of
 from flake8_tensorcopy.engine.generators import one_shot
@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine.parts import Index, mixed
 from flake8_tensorcopy.engine.run import Handed
 from flake8_tensorcopy.engine.values import (
     DETACH,
+    MAYBE,
     NUMBER,
     NUMPY,
     UNKNOWN,
@@ -30,7 +31,7 @@ from flake8_tensorcopy.engine.values import (
     Value,
     join_values,
 )
-from flake8_tensorcopy.engine.writes import write_to
+from flake8_tensorcopy.engine.writes import asked_for_order, write_to
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Hooked, Run
@@ -58,6 +59,7 @@ class Effect:
     node: ast.AST
     conditional: bool = False  # on some path of the function only
     recorded: bool | None = True  # in grad mode
+    in_order: bool = False  # only to what is known to be contiguous
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ def _summarise(run: Run) -> Summary:
         seen.add(mark)
         ticks.append(write.tick)
         node = write.inner or write.node
-        summary.effects.append(Effect(target, chain, write.op, training, node, bool(write.arms), write.grad))
+        conditional, in_order = bool(write.arms), asked_for_order(write)
+        summary.effects.append(Effect(target, chain, write.op, training, node, conditional, write.grad, in_order))
     if run.tape.switched:
         summary.switched = _switched(run, index, ticks)
     for obj, key in run.rebinds:
@@ -207,6 +210,8 @@ def apply_summary(
             for ref in value.refs:
                 run.modules.setdefault(ref.obj, None)
         through = _with_links(value, effect.chain, node)
+        if effect.in_order:
+            through = Value(tuple(ref for ref in through.refs if ref.overlaps is None))
         if any(ref.kind == "tensor" for ref in through.refs):
             run.module.proven.add(effect.node)
         write_to(
@@ -313,6 +318,11 @@ def _with_links(value: Value, chain: Chain, node: ast.AST) -> Value:
     refs = []
     for ref in value.refs:
         for link in chain:
+            op = ops.method(link.op) if link.kind == MAYBE and ref.overlaps is not None else None
+            if op is not None and op.layout:  # the callee could not know that it is given what is expanded: a copy
+                copied = Obj(ref.kind, "fresh", node, made="call", source=(ref.obj,), operands=(operand(ref),))
+                ref = Ref(copied)
+                continue
             step = Link(link.kind, link.op, node, link.key, link.overlap, link.permuted)
             step.inner = link.inner or link.node
             ref = ref.derive(step)

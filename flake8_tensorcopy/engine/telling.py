@@ -203,8 +203,11 @@ def scan(owner: Function, nodes: Iterable[ast.AST], result: Survey) -> None:
 
 def _attributes(owner: Function, nodes: list[ast.Attribute]) -> int:
     features = 0
-    for name in {node.attr for node in nodes}:
+    names = {node.attr for node in nodes}
+    for name in names:
         features |= _OF_ATTRIBUTE[name]
+    if owner.name == "forward" and not names.isdisjoint(library.AVERAGES):
+        features |= KEPT
     if features & _IN_PLACE:
         features ^= _IN_PLACE
         for node in nodes:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.values import Arm, Obj, Ref, Value, Write
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Run
 
 
 class ModuleCall(NamedTuple):
@@ -62,12 +65,15 @@ class Rebuilt(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """An attribute set to what was computed from its own last value."""
+    """An attribute set to what was computed from its own last value, or averaged with something in place."""
 
     target: ast.Attribute
     site: ast.stmt
     old: tuple[Obj, ...]
-    value: Obj
+    value: Obj  # of an average in place: what goes into it,
+    added: ast.expr | None = None  # and its expression
+    by: Run | None = None  # of a method that `forward` calls: its run,
+    given: tuple[Obj, ...] = ()  # and what of the caller's goes into the value
 
 
 class Holds(NamedTuple):

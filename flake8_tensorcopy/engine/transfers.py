@@ -365,7 +365,7 @@ def source_written(run: Run, write: Write) -> None:
             continue
         if write.how == "method" and _from_device(run, write):
             continue
-        written = all_passes(write.ref.chain, write.loop, run.iterating)
+        written = all_passes(write.ref.chain, write.loop, run.iterating, flight.source.chain)
         if exclusive(write.arms, flight.source.arms):
             continue
         if not must_overlap(flight.source.chain, written) and not _from_the_start(flight.source.chain, written):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from flake8_tensorcopy.engine import gradients, library
 from flake8_tensorcopy.engine.copies import cloned_at, copies_for_writer, last_copy, unpacked_at
@@ -34,6 +35,8 @@ from flake8_tensorcopy.engine.values import (
     exclusive,
 )
 from flake8_tensorcopy.engine.written_back import joins, number, repeatable, seen_elsewhere, selection
+
+_OF_STRIDES = re.compile(r"^0 in .*\.stride\(\)$|\.stride\(.*\) == 0$")
 
 
 def write_to(
@@ -141,7 +144,7 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
     if overlap is not None and not all(one.overlaps for one in value.refs):
         # What another function gives is expanded on some of its paths only.
         known = known or overlap.inner is not None or overlap.node not in run.parents()
-    if overlap is not None and ref.obj.kind != "array" and not known:
+    if overlap is not None and ref.obj.kind != "array" and not known and not asked_for_order(write):
         after = ref.chain[ref.chain.index(overlap) + 1 :]
         # After a conversion that may copy, the clone stands behind it.
         last = next((link for link in reversed(after) if link.kind == MAYBE), overlap)
@@ -243,6 +246,12 @@ def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:
             repeatable=seen and obj.node is not None and repeatable(run, obj.node),
         )
     )
+
+
+def asked_for_order(write: Write) -> bool:
+    """Whether a write comes to nothing expanded, as a test on the way to it tells."""
+    arms = write.arms | write.ref.arms
+    return any(arm.text.endswith(".is_contiguous()") if arm.taken else _OF_STRIDES.search(arm.text) for arm in arms)
 
 
 def _silent(write: Write, ref: Ref, overlap: Link) -> bool | None:

@@ -107,6 +107,33 @@ class Centre(nn.Module):
         return h
 
 
+# run: InPlace()(torch.ones(2, 3))
+class InPlace(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.register_buffer("drawn", torch.zeros(3))
+        self.register_buffer("faded", torch.zeros(3))
+        self.register_buffer("gone", torch.zeros(3))
+        self.register_buffer("room", torch.zeros(3))
+        self.register_buffer("last", torch.zeros(3))
+
+    def forward(self, x):
+        h = self.layer(x).mean(0)
+        self.drawn += 0.1 * (h - self.drawn)  # moves: self.drawn
+        # fact: GraphRetained target=self.drawn value=0.1 * (h - self.drawn) how=buffer | certain
+        self._fade(h)
+        self.gone.data.mul_(0.9).add_(0.1 * h)  # moves: self.gone
+        self.room.fill_(0.5)  # moves: self.room
+        self.room.mul_(0.9).add_(0.1 * h)  # moves: self.room
+        self.last.copy_(h)  # moves: self.last
+        return h
+
+    def _fade(self, h):
+        self.faded.mul_(0.9).add_(h, alpha=0.1)  # moves: self.faded
+        # fact: GraphRetained target=self.faded value=h how=buffer | certain
+
+
 def fed_back():
     rnn, h = nn.GRU(3, 4), torch.zeros(1, 2, 4)
     for x in (torch.ones(2, 2, 3),):

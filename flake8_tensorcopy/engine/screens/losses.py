@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.features import BACKWARD, OPTIMIZER, PLACED
+from flake8_tensorcopy.engine.forms import written_attribute
 from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch, other_names
-from flake8_tensorcopy.engine.source import Survey, called_name
+from flake8_tensorcopy.engine.source import Class, Survey, called_name
 
 _BACKWARD = ("backward", "manual_backward")
 _APPENDS = ("append", "appendleft", "extend", "insert")
@@ -87,6 +89,18 @@ def kept_state(sketch: Sketch) -> bool:
     cls = function.cls
     if cls is None or function.name == "__init__" or not (function.name == "forward" or sketch.features & BACKWARD):
         return False
+    if _set_from_itself(sketch, cls):
+        return True
+    if function.name != "forward":
+        return False
+    called = [method for name, method in cls.methods.items() if name in function.calls and name != "__init__"]
+    others = [sketch.file.of(method) for method in called]
+    return any(map(_averages_in_place, (sketch, *others))) or any(_set_from_itself(one, cls) for one in others)
+
+
+def _set_from_itself(sketch: Sketch, cls: Class) -> bool:
+    """An attribute is computed from itself that nothing but the function and `__init__` sets."""
+    function = sketch.function
     own = {"__init__", function.name}
     kept = {node.attr for node in sketch.attributes if isinstance(node.ctx, ast.Store)}
     names = {name for name in kept if cls.assigns.get(name, set()) <= own}
@@ -116,6 +130,29 @@ def kept_state(sketch: Sketch) -> bool:
         for name, value in values
         if value is not None
         for one in sketch.closure([value])
+    )
+
+
+def _averages_in_place(sketch: Sketch) -> bool:
+    """What `self` holds is added to, or copied into, where it is scaled as well or is part of what is added."""
+    added = [
+        (target.attr, [*node.args, *(one.value for one in node.keywords)])
+        for node in sketch.calls_of(library.AVERAGES)
+        if isinstance(node.func, ast.Attribute) and (target := written_attribute(node.func.value)) is not None
+    ]
+    added += [
+        (node.target.attr, [node.value])
+        for node in sketch.function.found.get(ast.AugAssign, ())
+        if isinstance(node.target, ast.Attribute)
+    ]
+    if not added:
+        return False
+    calls = sketch.function.calls
+    scales = "mul_" in calls or "div_" in calls or "lerp_" in calls
+    if scales or any(isinstance(one.op, (ast.Mult, ast.Div)) for one in sketch.function.found.get(ast.AugAssign, ())):
+        return True
+    return any(
+        isinstance(one, ast.Attribute) and one.attr == name for name, given in added for one in sketch.closure(given)
     )
 
 
