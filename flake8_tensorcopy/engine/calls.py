@@ -51,10 +51,10 @@ from flake8_tensorcopy.engine.modules import (
     trains,
 )
 from flake8_tensorcopy.engine.mutated import items_given
-from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.operations import apply_op, backward, clone_detach, tensor_method
 from flake8_tensorcopy.engine.parameters import wrapped_inside
 from flake8_tensorcopy.engine.premises import met
-from flake8_tensorcopy.engine.redundant import chained, clone_of
+from flake8_tensorcopy.engine.redundant import chained, clone_of, moved_then_detached
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
 from flake8_tensorcopy.engine.replaced import by_call, extended
@@ -169,6 +169,8 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
             made_from(run, node, short, args)
         elif short == "clone" and len(args.nodes) == 1 and not args.keywords:
             clone_of(run, node, args.values[0], args.nodes[0])
+    if name == "torch.detach":
+        _detached(run, node, args)
     if run.function.features & LAYOUT and name.startswith(("torch.", "numpy.")):
         imported_shape_call(run, node, name, args)
     if special is not None:
@@ -191,6 +193,15 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
         args.use(run, "argument", deep=False)
         return UNKNOWN
     return unknown_call(run, node, args, local)
+
+
+def _detached(run: Run, node: ast.Call, args: Args) -> None:
+    """`torch.detach(x)` of what another call has just copied or moved."""
+    for given, value in args.all()[:1]:
+        for ref in value.refs:
+            clone_detach(run, node, ref, given)
+        if not run.quiet and run.function.features & CHAINED:
+            moved_then_detached(run, node, value, given)
 
 
 def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:

@@ -18,7 +18,7 @@ from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref,
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
     from flake8_tensorcopy.engine.graph import Mention
-    from flake8_tensorcopy.engine.run import Handed, Run
+    from flake8_tensorcopy.engine.run import Handed, Outside, Run
     from flake8_tensorcopy.engine.unwrapped import Step
 
 T = TypeVar("T")
@@ -49,6 +49,7 @@ class Module:
         self.shown = shown  # places of statements whose value is displayed
         self.names = survey.names
         self.runs: dict[Function, Run | None] = {}
+        self.outside: dict[Function, Outside] = {}  # what is around functions inside others, and lambdas
         self.early: set[Function] = set()  # run before it was known what `__init__` makes: once more when that is known
         self.depth = 0
         self.train_calls = train_calls
@@ -150,6 +151,15 @@ class Module:
                 for item in walk(statement)
                 if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
             ]
+        return known
+
+    def as_function(self, node: ast.Lambda) -> Function:
+        """A lambda as the function that it is: one object, however often it is met."""
+        known = self._nested.get(node)
+        if known is None:
+            result = ast.copy_location(ast.Return(node.body), node.body)
+            made = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [result], []), node)
+            known = self._nested[node] = self.nested(made)
         return known
 
     def describe_global(self, name: str, made: Obj) -> None:
