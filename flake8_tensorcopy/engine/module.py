@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine import distributions, library
 from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.graph import frozen_attributes
 from flake8_tensorcopy.engine.moved_leaf import moved
@@ -408,6 +408,8 @@ class Module:
             made.kind = "dict"
         elif name in ("list", "tuple", "set"):
             made.kind = "list"
+        elif name.startswith("torch.distributions."):
+            made.made, made.refuted, made.through = distributions.MADE, True, True
         elif name.startswith("torch.optim."):
             made.kind, made.cls = ("instance" if "lr_scheduler" in name else "optimizer"), name
         elif name.startswith("torch.nn."):
