@@ -412,6 +412,8 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         trains(run, node, name, args, one)
         if obj.kind in ("instance", "module") and not logged:
             may_change(run, obj)
+        if name in library.ASKS_HOST and not node.args and not node.keywords:
+            return NUMBER
         made = Obj("unknown", "unknown", node, made="call", refuted=other, operands=(obj, *args.objs()))
         if name == "astype":
             made.dtype = array_dtype(run, node)
