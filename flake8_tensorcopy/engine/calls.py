@@ -242,6 +242,9 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name.startswith("torch.optim.") and short[:1].isupper():
         spent_by_call(run, name, args)
         return make_optimizer(run, node, name, args)
+    if name == "torch.nn.utils.clip_grad_norm_":
+        unknown_call(run, node, args, short)
+        return fresh(run, node, "tensor", short, graph=False, zero_dim=True)
     if name in ("torch.nn.ModuleList", "torch.nn.ParameterList") and args.values:
         value = args.values[0]
         if value.obj is not None and value.obj.kind == "list":
