@@ -325,6 +325,8 @@ class Module:
                     made.leaf = False
                 else:
                     made.graph = None
+            if obj.kind == "instance" and key[1:] not in self.once(_stored_later):
+                self._place(run, cls, found.refs[0], made)
             step = moved(self, found.refs[0])
             if step is not None:
                 self.moved[made] = step
@@ -340,6 +342,14 @@ class Module:
         elif was.kind == "tensor":
             made.uses.append((1, None))
         return Value((Ref(made, chain, place),))
+
+    def _place(self, run: Run, cls: Class, found: Ref, made: Obj) -> None:
+        """A tensor that `__init__` has made on the host lies there, unless a `setattr` moves it."""
+        init = self.method(cls, "__init__")
+        done = self.runs.get(init) if init is not None else None
+        if found.kind == "tensor" and done is not None and done.place_of(found) == "cpu":
+            if not any("setattr" in one.calls for one in self.survey.all):
+                run.devices.homes[made] = "cpu"
 
     # ----- evidence
 
@@ -433,6 +443,17 @@ class Module:
             return self._name(ast.parse(text, mode="eval").body)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ""
+
+
+def _stored_later(module: Module) -> frozenset[str]:
+    """The attributes that something else than an `__init__` sets."""
+    return frozenset(
+        node.attr
+        for one in module.survey.all
+        if one.name != "__init__"
+        for node in one.found.get(ast.Attribute, ())
+        if isinstance(node.ctx, ast.Store)
+    )
 
 
 def _of_another_library(name: str) -> bool:

@@ -415,6 +415,11 @@ class Run:
 
         return leaves_host(self, ref, node)
 
+    def place_of(self, ref: Ref) -> str:
+        from flake8_tensorcopy.engine.transfers import place_of
+
+        return place_of(self, ref)
+
     def source_written(self, write: Write) -> None:
         from flake8_tensorcopy.engine.transfers import source_written
 

@@ -88,8 +88,9 @@ def widened_move(sketch: Sketch) -> bool:
                 name = called_name(node)
                 narrow = narrow or name in sketch.callees or name in _NARROW or _is_bool(name)
                 host = host or name in sketch.callees or name in _ON_HOST or to_host(node)
-            case ast.Attribute(value=ast.Name(id="self")):
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 kept = True
+                host = host or any(one.assigns.get(name) == {"__init__"} for one in sketch.survey.classes.values())
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
                 narrow = narrow or name in _NARROW
             case ast.Name(id=name):
