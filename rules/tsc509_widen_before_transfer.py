@@ -40,8 +40,9 @@ The move goes before the cast. Unsafe: the arithmetic between is done on the dev
 
 ## Limits
 
-Only where the narrow dtype is known and the tensor is known to lie on the host: made there, from NumPy, or an item of a
-DataLoader. Silent where the wide tensor has another use on the host, and for a float64 source, which the cast narrows.
+Only where the narrow dtype is known and the tensor is known to lie on the host: made there, also by `__init__` for an
+attribute that nothing else sets, from NumPy, or an item of a DataLoader. Silent for buffers of modules,
+where the wide tensor has another use on the host, and for a float64 source, which the cast narrows.
 
 ## References
 

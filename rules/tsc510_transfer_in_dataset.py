@@ -2,8 +2,8 @@
 ## What it does
 
 Reports CUDA written out where batches are loaded: `.cuda()`, `.to("cuda")` or `device="cuda"` in `__getitem__` of a
-Dataset, in `__iter__` of an IterableDataset or in a collate function; and `DataLoader(.., pin_memory=True)` over a
-dataset that keeps its tensors on CUDA.
+Dataset, in `__iter__` of an IterableDataset, in a collate function or in `__call__` of an object that is given for one;
+and `DataLoader(.., pin_memory=True)` over a dataset that keeps its tensors on CUDA.
 
 ## Why it is a bug
 

@@ -1,7 +1,7 @@
 """
 ## What it does
 
-Reports `x.clone().detach()` and `torch.clone(x).detach()`, anywhere in a chain.
+Reports `x.clone().detach()` and `torch.clone(x).detach()`, anywhere in a chain, and `torch.detach(x.clone())`.
 
 ## Why it is a bug
 
@@ -54,6 +54,7 @@ be off the graph, and where the clone has a name that is used, or is kept for it
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -79,9 +80,15 @@ def _fix(fact: CloneDetach, region: Region) -> Fix | None:
     edit = region.edit
     if fact.second:
         return edit.fix("Drop the clone", edit.drop_copy(fact.clone, fact.argument), safe=True)
-    change = edit.swap(fact.site)
+    match fact.site:
+        case ast.Call(func=ast.Attribute(value=value)) if value is fact.clone:
+            change = edit.swap(fact.site)
+            alone = edit.drop_call(fact.site)
+        case _:  # `torch.detach(x.clone())`
+            alone = edit.unwrap(fact.site, "", fact.clone)
+            change = edit.join(edit.method(edit.receiver(fact.clone), ".detach()"), alone)
     if fact.argument is not None:
-        change = edit.join(edit.method(fact.argument, ".detach()"), edit.drop_call(fact.site))
+        change = edit.join(edit.method(fact.argument, ".detach()"), alone)
     return edit.fix("Detach first, then clone", change, safe=True)
 
 

@@ -1,7 +1,7 @@
 """
 ## What it does
 
-Reports `x.cpu().detach()` and `x.to("cpu").detach()`, also with views in between.
+Reports `x.cpu().detach()`, `x.to("cpu").detach()` and `torch.detach(x.cpu())`, also with views in between.
 
 ## Why it is a bug
 
@@ -74,6 +74,9 @@ def _fix(fact: MovedThenDetached, region: Region) -> Fix | None:
     match fact.site:
         case ast.Call(func=ast.Attribute(value=value)) if value is fact.moved:
             change = edit.swap(fact.site)
+        case ast.Call(args=[given]) | ast.Call(keywords=[ast.keyword(value=given)]):  # `torch.detach(x.cpu())`
+            alone = edit.unwrap(fact.site, "", given)
+            change = edit.join(edit.method(edit.receiver(fact.moved), ".detach()"), alone)
         case _:  # past the views in between
             change = edit.join(edit.method(edit.receiver(fact.moved), ".detach()"), edit.drop_call(fact.site))
     return edit.fix("Detach first, then move", change, safe=True)

@@ -164,6 +164,8 @@ PASSED = {
     ),
     "clone of a mask": ("RedundantClone", "def f(x):\n    x = torch.ones(2)\n    return x[x > 0].clone()"),
     "function of clone": ("CloneDetach", "def f(x):\n    return torch.clone(x).detach()"),
+    "function of detach": ("CloneDetach", "def f(x):\n    return torch.detach(torch.clone(x))"),
+    "in a lambda": ("MovedThenDetached", "def f(xs):\n    return map(lambda x: torch.detach(x.cpu()), xs)"),
     "views on the way": ("MovedThenDetached", "def f(x: torch.Tensor):\n    return x.to('cpu')[0].view(-1).detach()"),
     "given by a call": (
         "TensorOfTensor",

@@ -53,11 +53,11 @@ from flake8_tensorcopy.engine.modules import (
 )
 from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.operations import apply_op, backward, tensor_method
+from flake8_tensorcopy.engine.operations import apply_op, backward, clone_detach, tensor_method
 from flake8_tensorcopy.engine.parameters import wrapped_inside
 from flake8_tensorcopy.engine.premises import met
 from flake8_tensorcopy.engine.recurrent import kept_by_callee
-from flake8_tensorcopy.engine.redundant import chained, clone_of
+from flake8_tensorcopy.engine.redundant import chained, clone_of, moved_then_detached
 from flake8_tensorcopy.engine.refine import entered_mode
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.repeated import from_keys, held_by_module
@@ -173,6 +173,8 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
             made_from(run, node, short, args)
         elif short == "clone" and len(args.nodes) == 1 and not args.keywords:
             clone_of(run, node, args.values[0], args.nodes[0])
+    if name == "torch.detach":
+        _detached(run, node, args)
     if run.function.features & LAYOUT and name.startswith(("torch.", "numpy.")):
         imported_shape_call(run, node, name, args)
     if special is not None:
@@ -195,6 +197,15 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
         args.use(run, "argument", deep=False)
         return UNKNOWN
     return unknown_call(run, node, args, local)
+
+
+def _detached(run: Run, node: ast.Call, args: Args) -> None:
+    """`torch.detach(x)` of what another call has just copied or moved."""
+    for given, value in args.all()[:1]:
+        for ref in value.refs:
+            clone_detach(run, node, ref, given)
+        if not run.quiet and run.function.features & CHAINED:
+            moved_then_detached(run, node, value, given)
 
 
 def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
@@ -235,6 +246,9 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if name.startswith("torch.optim.") and short[:1].isupper():
         spent_by_call(run, name, args)
         return make_optimizer(run, node, name, args)
+    if name == "torch.nn.utils.clip_grad_norm_":
+        unknown_call(run, node, args, short)
+        return fresh(run, node, "tensor", short, graph=False, zero_dim=True)
     if name in ("torch.nn.ModuleList", "torch.nn.ParameterList") and args.values:
         value = args.values[0]
         if value.obj is not None and value.obj.kind == "list":
@@ -408,6 +422,8 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         trains(run, node, name, args, one)
         if obj.kind in ("instance", "module") and not logged:
             may_change(run, obj)
+        if name in library.ASKS_HOST and not node.args and not node.keywords:
+            return NUMBER
         made = Obj("unknown", "unknown", node, made="call", refuted=other, operands=(obj, *args.objs()))
         if name == "astype":
             made.dtype = array_dtype(run, node)

@@ -17,7 +17,7 @@ from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.parts import Index, Row
 from flake8_tensorcopy.engine.ratios import note_difference
 from flake8_tensorcopy.engine.repeated import multiplied
-from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.run import Outside, Run, per_pass
 from flake8_tensorcopy.engine.saved import operator_keeps, record
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -840,7 +840,18 @@ def _buffer_of(run: Run, node: ast.AST, ref: Ref) -> Value:
     return value
 
 
+def outside_of(run: Run, grad: bool | None) -> Outside:
+    """What a function that is defined here finds around it."""
+    from flake8_tensorcopy.engine.operations import on_graph
+
+    env = run.now.env
+    values = [(name, env[name]) for name in run.closed_over if name in env]
+    off = (name for name, value in values if value.refs and all(on_graph(ref) is False for ref in value.refs))
+    return Outside(grad, frozenset(off), frozenset(name for name, _ in values))
+
+
 def _lambda(run: Run, node: ast.Lambda) -> Value:
+    run.module.outside.setdefault(run.module.as_function(node), outside_of(run, run.now.grad))
     obj = Obj("function", "fresh", node, data=node)
     return Value((Ref(obj),))
 

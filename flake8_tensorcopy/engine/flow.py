@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.evaluate import (
     arm_of,
     element_of,
     evaluate,
+    outside_of,
 )
 from flake8_tensorcopy.engine.features import COSTS, GROWN, LAYOUT, STATE_DICT
 from flake8_tensorcopy.engine.generators import leaves_early
@@ -61,16 +62,19 @@ def run_function(module: Module, function: Function) -> Run:
     """Run a function (or the module's own statements) from its entry to its exits."""
     run = Run(module, function)
     node = function.node
-    run.closed_over = _names_in(function)
+    run.closed_over, within = _names_in(function)
     if isinstance(node, ast.Module):
         _block(run, [item for item in node.body if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))])
     else:
-        run.now.grad = entry_mode(module.survey, function)
+        run.now.grad = run.outside.grad and entry_mode(module.survey, function)
         run.tape.in_inference = int(in_inference_mode(module, function))
         _bind_parameters(run, node)
         _block(run, node.body)
         for inner in _direct(node.body):
-            _inner_function(run, inner)
+            _inner_function(run, run.module.nested(inner))
+    for one in function.inner:
+        if isinstance(one, ast.Lambda) and one not in within and _calls(one.body):
+            _inner_function(run, run.module.as_function(one))
     finish_run(run)
     return run
 
@@ -93,8 +97,15 @@ def _direct(body: list[ast.stmt]) -> list[FunctionNode]:
 _BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
 
 
-def _names_in(function: Function) -> frozenset[str]:
-    """Names that functions and lambdas inside use: a binding of one of these may be read later."""
+def _calls(node: ast.expr) -> bool:
+    return any(isinstance(item, ast.Call) for item in walk(node))
+
+
+def _names_in(function: Function) -> tuple[frozenset[str], set[ast.AST]]:
+    """Names that functions and lambdas inside use: a binding of one of these may be read later.
+
+    With those functions and lambdas that stand within another one of them.
+    """
     names: set[str] = set()
     seen: set[ast.AST] = set()  # those within another one, which comes first
     for inner in function.inner:
@@ -107,7 +118,7 @@ def _names_in(function: Function) -> frozenset[str]:
                     names.add(node.id)
                 elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                     seen.add(node)
-    return frozenset(names)
+    return frozenset(names), seen
 
 
 def _bind_parameters(run: Run, node: FunctionNode) -> None:
@@ -133,21 +144,14 @@ def _bind_parameters(run: Run, node: FunctionNode) -> None:
             run.now.bind(star.arg, Value((Ref(obj, (), Place(star.arg, None, origin="argument")),)))
 
 
-def _inner_function(run: Run, node: FunctionNode) -> None:
-    """A nested function, as a run of its own whose free names are unknown."""
-    function = _nested(run, node)
+def _inner_function(run: Run, function: Function) -> None:
+    """A nested function, as a run of its own that knows little of its free names."""
+    function.features |= run.function.features & (COSTS | LAYOUT)
     inner = run.module.runs.get(function)
     if inner is None:
         inner = run.module.runs[function] = run_function(run.module, function)
     for mark, fact in inner.facts.items():
         run.facts.setdefault(mark, fact)
-
-
-def _nested(run: Run, node: FunctionNode) -> Function:
-    """A function inside this one, whose features were collected with those of this one."""
-    function = run.module.nested(node)
-    function.features |= run.function.features & (COSTS | LAYOUT)
-    return function
 
 
 def _block(run: Run, body: list[ast.stmt]) -> None:
@@ -522,7 +526,9 @@ def _delete(run: Run, node: ast.Delete) -> None:
 
 def _function(run: Run, node: FunctionNode) -> None:
     """A nested function: known by its node when it is called."""
-    function = _nested(run, node)
+    function = run.module.nested(node)
+    run.module.outside.setdefault(function, outside_of(run, True))
+    function.features |= run.function.features & (COSTS | LAYOUT)
     run.now.bind(node.name, Value((Ref(Obj("function", "fresh", node, key=node.name, data=function)),)))
 
 

@@ -35,7 +35,7 @@ def receiver_of(node: ast.expr) -> ast.expr:
 
 
 def cloned_operand(node: ast.expr) -> ast.expr:
-    """The expression that a call of `clone` copies."""
+    """The expression that a call of `clone` copies, or a call of `detach` takes off the graph."""
     if isinstance(node, ast.Call) and (
         given := [*node.args, *(one.value for one in node.keywords if one.arg == "input")]
     ):
@@ -51,7 +51,7 @@ def behind_detach(node: ast.expr) -> ast.expr:
 def chained(node: ast.Call, called: str) -> bool:
     """Whether a copy, move or cast stands where another may have been made in the same chain."""
     inner = receiver_of(node)
-    if called == "clone" and len(node.args) == 1:
+    if called in ("clone", "detach") and len(node.args) == 1:
         inner = node.args[0]  # `torch.clone(x)`
     before = called_name(inner)
     match called:

@@ -84,15 +84,8 @@ def _as_function(run: Run, data: object) -> tuple[Function, int] | None:
     if isinstance(data, Function):
         return data, 2
     if isinstance(data, ast.Lambda):
-        result = ast.copy_location(ast.Return(data.body), data.body)
-        return run.module.nested(_named(data, result)), 2
+        return run.module.as_function(data), 2
     return None
-
-
-def _named(node: ast.Lambda, result: ast.Return) -> ast.FunctionDef:
-    """A lambda as the function that it is."""
-    made = ast.FunctionDef("<lambda>", node.args, [result], [])
-    return ast.copy_location(made, node)
 
 
 def kept_by_hooks(module: Module) -> Iterator[tuple[Function, Fact]]:

@@ -7,7 +7,7 @@ import ast
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.values import NUMPY, UNSURE, VIEW, Obj, Ref, Value
+from flake8_tensorcopy.engine.values import MAYBE, NUMPY, UNSURE, VIEW, Obj, Ref, Value
 
 # Elementwise operators: of tensors they make a tensor, in memory of its own.
 OPERATORS = frozenset("+ - * / // % ** & | ^ ~ compare".split())
@@ -16,7 +16,7 @@ OPERATORS = frozenset("+ - * / // % ** & | ^ ~ compare".split())
 _ARRAYS = frozenset(
     "array asarray ascontiguousarray asfortranarray zeros ones empty full zeros_like ones_like empty_like full_like "
     "arange linspace logspace geomspace eye identity stack concatenate vstack hstack dstack column_stack tile repeat "
-    "copy pad expand_dims tril triu outer kron indices fromiter fromfile loadtxt genfromtxt".split()
+    "copy pad resize expand_dims tril triu outer kron indices fromiter fromfile loadtxt genfromtxt".split()
 )
 # The same of random numbers, if a size is given: the number of arguments before it.
 _RANDOM = {
@@ -24,7 +24,7 @@ _RANDOM = {
     "uniform": 2, "normal": 2, "randint": 2, "binomial": 2, "integers": 2,
 }  # fmt: skip
 # Of those, the ones that may give the memory of an argument.
-_SHARED = frozenset({"asarray", "ascontiguousarray", "asfortranarray"})
+_SHARED = frozenset({"asarray", "ascontiguousarray", "asfortranarray", "expand_dims", "transpose"})
 # Methods that give an array of an array, though a number of a number.
 _KEEPS = frozenset("astype copy clip round cumsum reshape transpose swapaxes repeat squeeze ravel".split())
 
@@ -33,6 +33,8 @@ MAX_DEPTH = 8
 
 def is_tensor(ref: Ref) -> bool:
     """By annotation, as the result of torch, or of a method of one."""
+    if ref.chain and ref.chain[-1].kind == MAYBE and ref.chain[-1].op in ("as_tensor", "asarray"):
+        return True
     if ref.kind == "tensor":
         return not _repeats_list(ref.obj)
     return ref.kind == "unknown" and not ref.chain and _of_tensor(ref.obj, 0)
@@ -59,14 +61,19 @@ def _of_tensor(obj: Obj, depth: int) -> bool:
 
 def is_array(run: Run, ref: Ref, depth: int = 0) -> bool:
     """By annotation, as the result of a function of NumPy that never gives a number, or as `x.numpy()`."""
-    if ref.kind != "array":
-        return False
-    for link in ref.chain:
+    for link in reversed(ref.chain):
         if link.kind == NUMPY:
             return link.op == "numpy"
-        if link.kind == UNSURE or (link.kind == VIEW and link.key is not None):
+        if link.kind in (UNSURE, MAYBE) or (link.kind == VIEW and link.key is not None):
             return False  # an item of an array may be a number
+        if link.kind == VIEW and _made_by_numpy(run, link.node, depth + 1):
+            return True
     obj = ref.obj
+    if ref.kind == "unknown":
+        alone = all(link.op == "=" for link in ref.chain)
+        return alone and obj.owner != "argument" and _made_by_numpy(run, obj.node, depth + 1)
+    if ref.kind != "array":
+        return False
     if obj.owner == "argument":
         return True
     return isinstance(obj.node, ast.expr) and makes_array(run, obj.node, depth + 1)
@@ -86,18 +93,40 @@ def makes_array(run: Run, node: ast.expr, depth: int = 0) -> bool:
             known = is_imported(run, node.func)
             if known is None:
                 return name == "flatten" or (name in _KEEPS and makes_array(run, base, depth + 1))
-            return known.startswith("numpy.") and _function_makes_array(node, name)
+            return known.startswith("numpy.") and _function_makes_array(run, node, name, depth)
         case ast.Call(func=ast.Name(id=name)):
             known = is_imported(run, node.func) or ""
-            return known.startswith("numpy.") and _function_makes_array(node, known.rsplit(".", 1)[-1])
+            return known.startswith("numpy.") and _function_makes_array(run, node, known.rsplit(".", 1)[-1], depth)
     return False
 
 
-def _function_makes_array(node: ast.Call, name: str) -> bool:
+def _made_by_numpy(run: Run, node: ast.AST | None, depth: int) -> bool:
+    """Whether a function of NumPy makes an array of what nothing is known of; methods and operators may follow."""
+    if depth > MAX_DEPTH:
+        return False
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return _made_by_numpy(run, left, depth + 1) or _made_by_numpy(run, right, depth + 1)
+        case ast.Call(func=func):
+            known = is_imported(run, func)
+            if known is not None:
+                return known.startswith("numpy.") and _function_makes_array(run, node, known.rsplit(".", 1)[-1], depth)
+            if isinstance(func, ast.Attribute) and func.attr in _KEEPS:
+                return _made_by_numpy(run, func.value, depth + 1)
+    return False
+
+
+def _function_makes_array(run: Run, node: ast.Call, name: str, depth: int) -> bool:
     if name in _RANDOM:
         return len(node.args) > _RANDOM[name] or any(keyword.arg == "size" for keyword in node.keywords)
     if name == "where":
         return len(node.args) == 3
+    if name == "clip":  # of a tensor it gives a tensor
+        return bool(node.args) and makes_array(run, node.args[0], depth + 1)
+    if name == "load":  # of an archive no tensor could be made
+        return not any(keyword.arg in ("mmap_mode", "allow_pickle", None) for keyword in node.keywords)
+    if name == "transpose":  # of fewer axes, a table of pandas may be asked to transpose itself
+        return len(node.args) == 2 and isinstance(node.args[1], (ast.Tuple, ast.List)) and len(node.args[1].elts) > 2
     return name in _ARRAYS
 
 

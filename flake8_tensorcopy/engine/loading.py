@@ -7,7 +7,7 @@ import ast
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import DatasetMove, LegacyDevice
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.source import Class, Function, collators
 from flake8_tensorcopy.engine.transfers import LOADER, device_type, move_of
 from flake8_tensorcopy.engine.values import Value
 
@@ -117,12 +117,17 @@ def _loads_for(run: Run, function: Function) -> str:
     if function.name in survey.collates or "collate" in function.name:
         return "collate"
     cls = function.cls
+    if cls is not None and cls.name in survey.once(collators) and _in_call(cls, function, "__call__"):
+        return "collate"
     reads = None if cls is None else next((name for end, name in _READS if _is_dataset(run, cls, end)), None)
     if cls is None or reads is None:
         return ""
-    if function.name in (reads, f"{reads[:-2]}s__"):
-        return reads
-    return reads if reads in cls.methods and function.name in cls.methods[reads].calls else ""
+    return reads if function.name == f"{reads[:-2]}s__" or _in_call(cls, function, reads) else ""
+
+
+def _in_call(cls: Class, function: Function, name: str) -> bool:
+    """Whether a function is a method of that name, or is called by it."""
+    return function.name == name or (name in cls.methods and function.name in cls.methods[name].calls)
 
 
 def _is_dataset(run: Run, cls: Class, end: str, depth: int = 0) -> bool:

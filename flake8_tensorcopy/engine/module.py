@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine import distributions, library
 from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.freezing import frozen_attributes
 from flake8_tensorcopy.engine.linked import PAIRS
@@ -19,7 +19,7 @@ from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref,
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
     from flake8_tensorcopy.engine.graph import Mention
-    from flake8_tensorcopy.engine.run import Handed, Run
+    from flake8_tensorcopy.engine.run import Handed, Outside, Run
     from flake8_tensorcopy.engine.unwrapped import Step
 
 T = TypeVar("T")
@@ -50,6 +50,7 @@ class Module:
         self.shown = shown  # places of statements whose value is displayed
         self.names = survey.names
         self.runs: dict[Function, Run | None] = {}
+        self.outside: dict[Function, Outside] = {}  # what is around functions inside others, and lambdas
         self.early: set[Function] = set()  # run before it was known what `__init__` makes: once more when that is known
         self.depth = 0
         self.train_calls = train_calls
@@ -151,6 +152,15 @@ class Module:
                 for item in walk(statement)
                 if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
             ]
+        return known
+
+    def as_function(self, node: ast.Lambda) -> Function:
+        """A lambda as the function that it is: one object, however often it is met."""
+        known = self._nested.get(node)
+        if known is None:
+            result = ast.copy_location(ast.Return(node.body), node.body)
+            made = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [result], []), node)
+            known = self._nested[node] = self.nested(made)
         return known
 
     def describe_global(self, name: str, made: Obj) -> None:
@@ -320,6 +330,8 @@ class Module:
                     made.leaf = False
                 else:
                     made.graph = None
+            if obj.kind == "instance" and key[1:] not in self.once(_stored_later):
+                self._place(run, cls, found.refs[0], made)
             step = moved(self, found.refs[0])
             if step is not None:
                 self.moved[made] = step
@@ -335,6 +347,14 @@ class Module:
         elif was.kind == "tensor":
             made.uses.append((1, None))
         return Value((Ref(made, chain, place),))
+
+    def _place(self, run: Run, cls: Class, found: Ref, made: Obj) -> None:
+        """A tensor that `__init__` has made on the host lies there, unless a `setattr` moves it."""
+        init = self.method(cls, "__init__")
+        done = self.runs.get(init) if init is not None else None
+        if found.kind == "tensor" and done is not None and done.place_of(found) == "cpu":
+            if not any("setattr" in one.calls for one in self.survey.all):
+                run.devices.homes[made] = "cpu"
 
     # ----- evidence
 
@@ -403,6 +423,8 @@ class Module:
             made.kind = "dict"
         elif name in ("list", "tuple", "set"):
             made.kind = "list"
+        elif name.startswith("torch.distributions."):
+            made.made, made.refuted, made.through = distributions.MADE, True, True
         elif name.startswith("torch.optim."):
             made.kind, made.cls = ("instance" if "lr_scheduler" in name else "optimizer"), name
         elif name.startswith("torch.nn."):
@@ -426,6 +448,17 @@ class Module:
             return self._name(ast.parse(text, mode="eval").body)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ""
+
+
+def _stored_later(module: Module) -> frozenset[str]:
+    """The attributes that something else than an `__init__` sets."""
+    return frozenset(
+        node.attr
+        for one in module.survey.all
+        if one.name != "__init__"
+        for node in one.found.get(ast.Attribute, ())
+        if isinstance(node.ctx, ast.Store)
+    )
 
 
 def _of_another_library(name: str) -> bool:

@@ -528,7 +528,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         shape = Shape(ref)
         return axis_size(run, shape, args.nodes[0]) if args.nodes else Value(kind="number", const=shape)
     if name == "detach":
-        _clone_detach(run, node, ref, func)
+        clone_detach(run, node, ref, func.value)
     if name == "detach_":
         detached_view(run, node, ref, run.short(func.value))
         ref.obj.graph = None if run.now.arms and ref.obj.owner != "fresh" else False
@@ -559,9 +559,8 @@ def array_arguments(args: Args) -> bool:
     return bool({"dim", "axis", "keepdim", "dtype", "non_blocking", "memory_format"} & args.keywords.keys())
 
 
-def _clone_detach(run: Run, node: ast.Call, ref: Ref, func: ast.Attribute) -> None:
-    """`x.clone().detach()`, `torch.clone(x).detach()`."""
-    inner = func.value
+def clone_detach(run: Run, node: ast.Call, ref: Ref, inner: ast.expr) -> None:
+    """`x.clone().detach()`, `torch.clone(x).detach()`, `torch.detach(x.clone())`."""
     if not isinstance(inner, ast.Call) or ref.obj.made != "clone" or ref.chain:
         return
     argument = None

@@ -46,7 +46,7 @@ def chained(run: Run, node: ast.Call, base: Value, name: str, args: Args) -> Non
         if _clone_of_what(run, base, inner) is not None and not _in_order(base.refs[0].obj.copied):
             _report(run, node, clone, "contiguous", "contiguous", base.refs[0].obj, 2, contiguous=node)
     elif name == "detach":
-        _moved_then_detached(run, node, base, inner)
+        moved_then_detached(run, node, base, inner)
     elif name in MOVES:
         _moved_clone(run, node, base, name, args, inner)
         _cast_twice(run, node, base, name, args, inner)
@@ -271,8 +271,8 @@ def _ask(run: Run, kind: type[Fact], node: ast.AST, obj: Obj) -> None:
 # ----- moves
 
 
-def _moved_then_detached(run: Run, node: ast.Call, base: Value, inner: ast.expr) -> None:
-    """`x.cpu().detach()`, perhaps with views in between."""
+def moved_then_detached(run: Run, node: ast.Call, base: Value, inner: ast.expr) -> None:
+    """`x.cpu().detach()`, `torch.detach(x.cpu())`, perhaps with views in between."""
     for ref in base.refs:
         at = inner
         for position in range(len(ref.chain) - 1, -1, -1):

@@ -130,6 +130,14 @@ class Hooked(NamedTuple):
     positions: tuple[int, ...] = ()  # the layers that such an i stands for
 
 
+class Outside(NamedTuple):
+    """What is around a function that is defined inside another: the grad mode, and what its free names stand for."""
+
+    grad: bool | None = True
+    off_graph: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()  # the local ones of the function around it
+
+
 class LoopFrame:
     """Where `break` and `continue` of the innermost loop leave their states; the items that its passes made leaves."""
 
@@ -202,6 +210,7 @@ class Run:
         self.devices = Devices()
         self.rebinds: list[tuple[Obj, str]] = []
         self.closed_over: frozenset[str] = frozenset()
+        self.outside = module.outside.get(function) or Outside()
         self.quiet = 0  # inside a test for an exception
         self.pointer_tests: list[PointerTest] = []
         self.written_here: list[tuple[ast.AST, Value, str]] = []
@@ -317,8 +326,9 @@ class Run:
     def global_value(self, name: str) -> Value:
         known = self._globals.get(name)
         if known is None:
-            obj = Obj("unknown", "global", key=name)
-            self.module.describe_global(name, obj)
+            obj = Obj("unknown", "global", key=name, graph=False if name in self.outside.off_graph else None)
+            if name not in self.outside.names:
+                self.module.describe_global(name, obj)
             known = self._globals[name] = Value((Ref(obj, (), Place(name, None, origin="global")),))
         return known
 
@@ -421,6 +431,11 @@ class Run:
         from flake8_tensorcopy.engine.transfers import leaves_host
 
         return leaves_host(self, ref, node)
+
+    def place_of(self, ref: Ref) -> str:
+        from flake8_tensorcopy.engine.transfers import place_of
+
+        return place_of(self, ref)
 
     def source_written(self, write: Write) -> None:
         from flake8_tensorcopy.engine.transfers import source_written

@@ -13,9 +13,11 @@ from flake8_tensorcopy.engine.forms import (
     bound_by,
     called_name,
     chained,
+    class_called,
     cloned_operand,
     grows,
     is_true,
+    last_name,
     mentions,
     receiver_of,
     rooted,
@@ -37,6 +39,7 @@ __all__ = [
     "called_name",
     "chained",
     "cloned_operand",
+    "collators",
     "first_line",
     "grows",
     "is_true",
@@ -136,6 +139,16 @@ def _inherit(result: Survey) -> None:
         if cls.holders or cls.inherited:
             for one in family:
                 one.keeps = True
+
+
+def collators(survey: Survey) -> frozenset[str]:
+    """The classes of the file of which a DataLoader is given an object to make batches."""
+    found = survey.collates & survey.classes.keys()
+    for one in survey.all if survey.collates else ():
+        for node in one.found.get(ast.Assign, ()):
+            if (made := class_called(node.value)) in survey.classes:
+                found.update([made] if any(last_name(target) in survey.collates for target in node.targets) else ())
+    return frozenset(found)
 
 
 def _import(result: Survey) -> None:

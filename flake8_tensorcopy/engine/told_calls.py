@@ -32,6 +32,7 @@ from flake8_tensorcopy.engine.features import (
 from flake8_tensorcopy.engine.forms import (
     CASTS,
     chained,
+    class_called,
     is_literal,
     is_of_shape,
     is_true,
@@ -117,7 +118,7 @@ def _call(owner: Function, node: ast.Call, called: str, result: Survey, known: i
         if keyword.arg in ("non_blocking", "pin_memory"):
             features |= ASYNC
         elif keyword.arg == "collate_fn":
-            result.collates.update(names_of(keyword.value))
+            result.collates.update((*names_of(keyword.value), class_called(keyword.value)))
         if keyword.arg in ("out", "inplace"):
             features |= INPLACE_MODULE if called[:1].isupper() else WRITE
             if isinstance(keyword.value, (ast.Subscript, ast.Call)):

@@ -170,7 +170,7 @@ def _home(run: Run, obj: Obj, depth: int) -> str:
     if obj.kind == "array" or obj.pinned or loader_of(obj) is not None:
         return "cpu"
     if obj.owner != "fresh" or depth > _MAX_BACK:
-        return ""
+        return run.devices.homes.get(obj, "")
     move = move_of(run, node) if node is not None else None
     if move is not None:
         return move.to or "device"

@@ -132,7 +132,7 @@ class Looks:
         return name in body.stores and function is not body and self.of(body).named(name)
 
     def annotated(self, node: ast.expr | None) -> bool:
-        """Whether an annotation says tensor, array, or list of such."""
+        """Whether an annotation says tensor, array, or list of such, or a distribution, which gives tensors."""
         match node:
             case ast.Constant(value=str(text)):
                 return "Tensor" in text or "ndarray" in text or "Parameter" in text
@@ -147,7 +147,7 @@ class Looks:
                 return self.annotated(outer) or any(map(self.annotated, parts))
             case ast.Name() | ast.Attribute():
                 whole = self.sketch.survey.names.qualify(node) or ""
-                return whole in TENSOR_TYPES or whole == "numpy.ndarray"
+                return whole in TENSOR_TYPES or whole == "numpy.ndarray" or whole.startswith("torch.distributions.")
         return False
 
     def passed(self, name: str) -> bool:

@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine.library import DEVICE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.costs import to_host
 from flake8_tensorcopy.engine.screens.sketch import Sketch, sketch_of
-from flake8_tensorcopy.engine.source import Survey, called_name
+from flake8_tensorcopy.engine.source import Survey, called_name, collators
 
 _WIDE = ("float", "double", "long", "int", "half", "bfloat16", "short")
 # Functions that make a tensor which lies on the host.
@@ -88,8 +88,9 @@ def widened_move(sketch: Sketch) -> bool:
                 name = called_name(node)
                 narrow = narrow or name in sketch.callees or name in _NARROW or _is_bool(name)
                 host = host or name in sketch.callees or name in _ON_HOST or to_host(node)
-            case ast.Attribute(value=ast.Name(id="self")):
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 kept = True
+                host = host or any(one.assigns.get(name) == {"__init__"} for one in sketch.survey.classes.values())
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
                 narrow = narrow or name in _NARROW
             case ast.Name(id=name):
@@ -215,8 +216,10 @@ def _loads(sketch: Sketch, name: str) -> bool:
     cls = sketch.function.cls
     if cls is None:
         return False
-    reads = [cls.methods[one] for one in ("__getitem__", "__iter__") if one in cls.methods]
-    return any(name in method.calls for method in reads)
+    collates = cls.name in sketch.of_file(collators)
+    methods = ("__getitem__", "__iter__", *(("__call__",) if collates else ()))
+    reads = [cls.methods[one] for one in methods if one in cls.methods]
+    return name in methods or any(name in method.calls for method in reads)
 
 
 # ----- copies in flight
