@@ -63,6 +63,7 @@ from flake8_tensorcopy.engine.features import (
     UNPACKED,
     UNWRAP,
     VIA_NUMPY,
+    WEIGHTS,
     WRAP,
     WRITE,
 )
@@ -83,7 +84,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "AccumulatedItem": (WRITE | SHARE,),
     "ReboundData": (ATTR_STORE | DETACH,),
     "PointerTest": (DATA_PTR,),
-    "StaleSnapshot": (STATE_DICT, KEPT_ITEMS | PARAMETERS),
+    "StaleSnapshot": (STATE_DICT, KEPT_ITEMS | PARAMETERS, SHARE | WEIGHTS),
     "LostWrite": (LOST, STATE_DICT | WRITE),
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),

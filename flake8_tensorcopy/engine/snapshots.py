@@ -11,7 +11,22 @@ from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnap
 from flake8_tensorcopy.engine.features import KEPT_ITEMS
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.source import Class, Function
-from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, Arm, Chain, Link, Obj, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    DETACH,
+    NUMPY,
+    SNAPSHOT,
+    VIEW,
+    Arm,
+    Chain,
+    Link,
+    Obj,
+    Place,
+    Ref,
+    Value,
+    Write,
+    exclusive,
+)
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
@@ -133,6 +148,91 @@ def _live(ref: Ref, module: Obj, write: Write) -> bool:
     if ref.obj is not module and not (ref.obj.parent is module and ref.obj.param):
         return False
     return write in ref.seen or not any(link.kind == SNAPSHOT for link in ref.chain)
+
+
+def kept_parameter(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
+    """One parameter, `layer.weight` or its `.data`, was taken from a module before that was trained: it is compared
+    with the parameter of now, or was kept by a pass of the loop that trains."""
+    ref, place = use.ref, use.ref.place
+    links = [link for link in ref.chain if link.kind != ALIAS]
+    if place is None or place.node is None or use.mixed or any(link.kind not in _KEEPS_MEMORY for link in links):
+        return
+    if write.op == ".data =":
+        return
+    compared = _meets_itself(use, uses, write)
+    logged = place.origin == "store" and bool(links) and _logged_in_passes(run, use, place, write)
+    if not (compared or logged):
+        return
+    taken = value_kept(ref.chain, place.node)
+    if taken is None:
+        return
+    run.fact(
+        StaleSnapshot(
+            site=place.node,
+            reader=_keeper(run, place),
+            module=ref.obj.key or "the module",
+            call="parameter",
+            changed=write.node,
+            change=write.op,
+            read=use.node,
+            copies=tuple(link.op for link in links),
+            stored=place.origin == "store",
+            role=use.role,
+            compared=compared,
+            kept=logged,
+            made=taken,
+            taken=taken,
+            takes="value",
+        ),
+        strength=(compared, logged),
+    )
+
+
+def _keeper(run: Run, place: Place) -> str:
+    """The name of what keeps a value: a list by the expression that it is put into."""
+    match place.node:
+        case ast.Call(func=ast.Attribute(value=value)) if place.origin == "store":
+            return run.short(value)
+    return place.root
+
+
+_KEEPS_MEMORY = frozenset({DETACH, NUMPY, VIEW})
+
+
+def _meets_itself(use: Use, uses: list[Use], write: Write) -> bool:
+    """Whether a statement compares what was taken from a module with the same of now."""
+    ref, place = use.ref, use.ref.place
+    if use.role not in _MEETS or place is None or place.origin not in ("name", "store"):
+        return False
+    return any(
+        other.ref.obj is ref.obj
+        and other.role in (*_MEETS, "receiver")
+        and other.ref.place is not place
+        and (write in other.ref.seen or (other.ref.place is not None and other.ref.place.origin == "attribute"))
+        for other in uses
+    )
+
+
+def _logged_in_passes(run: Run, use: Use, place: Place, write: Write) -> bool:
+    """Whether each pass of a loop that trains puts the parameter into one container, which is read after the loop."""
+    if use.role not in _READ_WHOLE or len(run.loop) >= len(place.loop) or len(place.loop) > len(write.loop):
+        return False
+    loops = _loops_around(run, place.node)
+    return bool(loops) and loops[0] in _loops_around(run, write.node)
+
+
+def _loops_around(run: Run, node: ast.AST | None) -> list[ast.AST]:
+    """The loops that code stands in, the innermost one first."""
+    parents = run.parents()
+    found: list[ast.AST] = []
+    while node is not None:
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            found.append(node)
+        node = parents.get(node)
+    return found
+
+
+_READ_WHOLE = frozenset({"return", "item", "iterate", "argument"})
 
 
 def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:

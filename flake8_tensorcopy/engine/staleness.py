@@ -18,7 +18,7 @@ from flake8_tensorcopy.engine.mutated import argument_read, items_read
 from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
-from flake8_tensorcopy.engine.snapshots import intended, takes
+from flake8_tensorcopy.engine.snapshots import intended, kept_parameter, takes
 from flake8_tensorcopy.engine.storages import left_behind_used
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -114,6 +114,9 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     ref = use.ref
     place, writer = ref.place, write.ref.place
     assert place is not None
+    if write.how == "training" and ref.obj is not write.ref.obj:
+        kept_parameter(run, use, write, uses)
+        return
     snapshot = next((link for link in ref.chain if link.kind == SNAPSHOT), None)
     if snapshot is not None:
         _stale_snapshot(run, use, write, snapshot, uses)

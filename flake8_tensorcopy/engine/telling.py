@@ -49,6 +49,7 @@ from flake8_tensorcopy.engine.features import (
     UNPACKED,
     UNWRAP,
     VIA_NUMPY,
+    WEIGHTS,
     WRITE,
 )
 from flake8_tensorcopy.engine.forms import (
@@ -85,6 +86,7 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
+    **dict.fromkeys(library.OF_LAYERS, WEIGHTS),
     "numpy": TO_ARRAY | VIA_NUMPY,
     "array": TO_ARRAY | VIA_NUMPY,
     "asarray": TO_ARRAY | VIA_NUMPY,
