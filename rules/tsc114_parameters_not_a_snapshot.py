@@ -2,10 +2,10 @@
 ## What it does
 
 Reports `before = list(model.parameters())` (also `tuple`, `dict(model.named_parameters())`, a comprehension of `p`,
-`p.data`, `p.detach()`, `p.cpu()`) where the model is trained and what was kept is then compared with the parameters of
-now, or read under a name that says it keeps the old values. Reports also one parameter, `before = layer.weight`,
-`.data` or `.detach()` of it, where it is compared with that of now, or where each pass of a training loop appends it to
-a list that is read after the loop.
+`p.data`, `p.detach()`, `p.cpu()`, a dict or list that a loop over them fills) where the model is trained and what was
+kept is then compared with the parameters of now, or read under a name that says it keeps the old values. Reports also
+one parameter, `before = layer.weight`, `.data` or `.detach()` of it, where it is compared with that of now, or where
+each pass of a training loop appends it to a list that is read after the loop.
 
 ## Why it is a bug
 

@@ -102,14 +102,31 @@ def hold_parameters(run: Run, node: ast.AST, made: Obj) -> None:
     held = run.now.fields(made).get("[*]")
     if held is None or not held.refs or not all(_one_of_all(ref.obj) for ref in held.refs):
         return
-    refs = []
-    for ref in held.refs:
-        module = ref.obj.parent
-        assert module is not None
-        chain = (Link(SNAPSHOT, "parameters", node), *ref.chain)
-        refs.append(Ref(module, chain, ref.place, run.now.written(module), ref.arms))
     made.data = None
-    run.now.set_field(made, "[*]", Value(tuple(refs), held.kind))
+    run.now.set_field(made, "[*]", Value(tuple(_of_all(run, node, ref) for ref in held.refs), held.kind))
+
+
+def hold_filled(run: Run, over: Value) -> None:
+    """`for name, p in m.named_parameters(): old[name] = p.detach()`: so does what a loop filled, once it is over."""
+    if not any(ref.obj.kind == "iter" for ref in over.refs):
+        return
+    for made, fields in list(run.now.heap.items()):
+        if made.owner != "fresh" or made.kind not in ("list", "dict") or not fields:
+            continue
+        held = [ref for one in fields.values() for ref in one.refs]
+        if all(one.refs for one in fields.values()) and all(_one_of_all(ref.obj) for ref in held):
+            # The passes are not told apart: each has put another parameter where the last one did.
+            refs = {(ref.obj.parent, ref.place.node): ref for ref in held if ref.place is not None}
+            items = tuple(_of_all(run, site, ref) for (_, site), ref in refs.items() if site is not None)
+            made.data = None
+            run.now.set_fields(made, {"[*]": Value(items)})
+
+
+def _of_all(run: Run, node: ast.AST, ref: Ref) -> Ref:
+    """A reference to one parameter of a module as one to any of them, as they are now."""
+    module = ref.obj.parent
+    assert module is not None
+    return Ref(module, (Link(SNAPSHOT, "parameters", node), *ref.chain), ref.place, run.now.written(module), ref.arms)
 
 
 def _one_of_all(obj: Obj) -> bool:
