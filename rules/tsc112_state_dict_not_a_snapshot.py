@@ -4,7 +4,7 @@
 Reports `best = model.state_dict()` where the model can still change (a step, `backward()` with an update, a call
 that trains it, `load_state_dict`, a write to its parameters) before `best` is read, loaded, compared or returned.
 The same through `.copy()`, `dict()`, `copy.copy` and a comprehension whose values are `v`, `v.cpu()`, `v.detach()`,
-`v.float()` or `v.numpy()`.
+`v.float()` or `v.numpy()`, and through a function of the file that gives one of these.
 
 ## Why it is a bug
 

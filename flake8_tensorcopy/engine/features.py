@@ -17,6 +17,7 @@ SWAP = 2048
 ATTR_STORE = 4096
 PARAMETERS = 8192
 WEIGHTS = 1 << 17  # names a weight or bias, which a layer may hold
+GIVEN_STATE = 1 << 18  # calls a function of the file that gives the state of a module
 INPLACE_MODULE = 16384  # a module built to work in place
 LOST = 32768  # a write to what an index or a call returned
 REPLACED = 65536  # an attribute set to something computed

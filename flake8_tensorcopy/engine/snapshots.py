@@ -38,6 +38,8 @@ STATE = "optimizer.state_dict"
 def takes(chain: Chain, site: ast.AST | None) -> tuple[ast.AST, str]:
     """Where a copy should have been made of what a module holds, and of what: see StaleSnapshot."""
     start = next(place for place, link in enumerate(chain) if link.kind == SNAPSHOT)
+    if chain[start].inner is not None:  # a function of this file gives it
+        return chain[start].node, "call"
     if (value := value_kept(chain[start + 1 :], site)) is not None:
         return value, "value"
     for link in reversed(chain[start + 1 :]):
@@ -46,6 +48,18 @@ def takes(chain: Chain, site: ast.AST | None) -> tuple[ast.AST, str]:
     node = chain[start].node
     assert node is not None
     return node, "call"
+
+
+def surely_given(run: Run, snapshot: Link) -> bool:
+    """Whether a function of this file that may give live tensors gives nothing else, whatever way it goes."""
+    done = run.called.get(snapshot.node) if snapshot.inner is not None else None
+    if done is None or (len(done.returned) == 1 and len(done.returned[0].value.refs) == 1):
+        return True
+    return all(
+        any(link.kind == SNAPSHOT for held in state.fields(ref.obj).values() for one in held.refs for link in one.chain)
+        for value, state, _ in done.returned
+        for ref in value.refs
+    )
 
 
 def value_kept(chain: Chain, site: ast.AST | None) -> ast.expr | None:
