@@ -68,7 +68,9 @@ _CLOSINGS: tuple[Closing, ...] = (
 )
 
 # Kinds whose site may stand in another function than the one whose run finds them.
-_ELSEWHERE = frozenset({"MutatedArgument", "HandedOut", "SharedOptimizerState", "WrappedTensor", "CopiedGraph"})
+_ELSEWHERE = frozenset(
+    {"MutatedArgument", "HandedOut", "SharedOptimizerState", "StaleSnapshot", "WrappedTensor", "CopiedGraph"}
+)
 
 
 def regions(
