@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot, changed
 from flake8_tensorcopy.engine.features import KEPT_ITEMS
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -128,12 +129,20 @@ def hold_filled(run: Run, over: Value) -> None:
         if made.owner != "fresh" or made.kind not in ("list", "dict") or not fields:
             continue
         held = [ref for one in fields.values() for ref in one.refs]
-        if all(one.refs for one in fields.values()) and all(_one_of_all(ref.obj) for ref in held):
+        if all(one.refs for one in fields.values()) and all(
+            _one_of_all(ref.obj) and not _left(run, ref) for ref in held
+        ):
             # The passes are not told apart: each has put another parameter where the last one did.
             refs = {(ref.obj.parent, ref.place.node): ref for ref in held if ref.place is not None}
             items = tuple(_of_all(run, site, ref) for (_, site), ref in refs.items() if site is not None)
             made.data = None
             run.now.set_fields(made, {"[*]": Value(items)})
+
+
+def _left(run: Run, ref: Ref) -> bool:
+    """Whether a parameter has got another storage, `p.data = other`, since its old one was taken."""
+    since = run.now.written(ref.obj) - ref.seen
+    return any(link.kind == DETACH for link in ref.chain) and any(write.op == ".data =" for write in since)
 
 
 def _of_all(run: Run, node: ast.AST, ref: Ref) -> Ref:
@@ -270,11 +279,12 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
     """One method keeps the live parameters on the object, another one compares them with those of now."""
     for method in cls.methods.values():
         run = module.run_of(method) if method.features & KEPT_ITEMS and not method.static else None
-        if run is None or run.state is None or not run.params:
+        state = last_state(run) if run is not None else None
+        if run is None or state is None or not run.params:
             continue
-        fields = run.state.fields(run.params[0])
+        fields = state.fields(run.params[0])
         for key, value in fields.items():
-            held = run.state.fields(value.obj).get("[*]") if value.obj is not None else None
+            held = state.fields(value.obj).get("[*]") if value.obj is not None else None
             ref = held.refs[0] if held is not None and len(held.refs) == 1 else None
             link = next((one for one in ref.chain if one.op == "parameters"), None) if ref is not None else None
             if ref is None or link is None or link.kind != SNAPSHOT:
@@ -283,6 +293,8 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
             slot = slot or next((name for name, one in fields.items() if one.obj is ref.obj), "")
             if not slot or slot == key:
                 continue
+            if any(one.kind == DETACH for one in ref.chain) and any(write.op == ".data =" for write in run.log):
+                continue  # the old storages are kept, and the parameters have other ones
             for other in cls.methods.values():
                 read = _compares(other, key[1:], slot[1:]) if other is not method else None
                 if read is not None:
