@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot, changed
 from flake8_tensorcopy.engine.features import KEPT_ITEMS
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.run import last_state
+from flake8_tensorcopy.engine.run import last_state, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -258,7 +258,13 @@ def _logged_in_passes(run: Run, use: Use, place: Place, write: Write) -> bool:
     if use.role not in _READ_WHOLE or len(run.loop) >= len(place.loop) or len(place.loop) > len(write.loop):
         return False
     loops = _loops_around(run, place.node)
-    return bool(loops) and loops[0] in _loops_around(run, write.node)
+    if not loops or loops[0] not in _loops_around(run, write.node):
+        return False
+    owner = use.ref.obj
+    while owner.parent is not None and not per_pass(owner.slot):
+        owner = owner.parent
+    # Else each pass has a module of its own, and an optimizer of unknown make may move the one and not the other.
+    return not per_pass(owner.slot) and loops[0] not in _loops_around(run, owner.node)
 
 
 def _loops_around(run: Run, node: ast.AST | None) -> list[ast.AST]:
