@@ -4,7 +4,7 @@
 Reports `best = model.state_dict()` where the model can still change (a step, `backward()` with an update, a call
 that trains it, `load_state_dict`, a write to its parameters) before `best` is read, loaded, compared or returned.
 The same through `.copy()`, `dict()`, `copy.copy` and a comprehension whose values are `v`, `v.cpu()`, `v.detach()`,
-`v.float()` or `v.numpy()`.
+`v.float()` or `v.numpy()`, and through a function of the file that gives one of these.
 
 ## Why it is a bug
 
@@ -63,7 +63,8 @@ what `keep_vars=True` gives, the parameters themselves.
 Silent where the state is saved, sent, returned or loaded into another model at once; where its name is bound anew
 before it is read; where it is taken after the last update; and where it is edited, written through or loaded back.
 Across methods, only a state kept on `self` that another method loads back into the same module is reported, in a class
-that trains. An optimizer that was passed in is taken to move every module in sight.
+that trains; and one of a module that a method is given, where the caller goes on training and reads the attribute. An
+optimizer that was passed in is taken to move every module in sight.
 
 ## References
 

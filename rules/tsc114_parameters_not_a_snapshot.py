@@ -2,8 +2,10 @@
 ## What it does
 
 Reports `before = list(model.parameters())` (also `tuple`, `dict(model.named_parameters())`, a comprehension of `p`,
-`p.data`, `p.detach()`, `p.cpu()`) where the model is trained and what was kept is then compared with the parameters of
-now, or read under a name that says it keeps the old values.
+`p.data`, `p.detach()`, `p.cpu()`, a dict or list that a loop over them fills) where the model is trained and what was
+kept is then compared with the parameters of now, or read under a name that says it keeps the old values. Reports also
+one parameter, `before = layer.weight`, `.data` or `.detach()` of it, where it is compared with that of now, or where
+each pass of a training loop appends it to a list that is read after the loop.
 
 ## Why it is a bug
 
@@ -49,7 +51,8 @@ takes memory of its own.
 
 A list of parameters is mostly a handle: silent where it is given to an optimizer, clipped, counted or written through,
 and where neither its name nor a comparison says that the old values were wanted. Silent after `p.data = other`, which
-leaves the old storage alone. Across methods, a list kept on `self` is reported where another method compares it with
+leaves the old storage alone. One parameter is known by what a layer calls it, `weight` or `bias`, or by the class of
+the file that makes it. Across methods, a list kept on `self` is reported where another method compares it with
 the parameters of the same module, or copies it back.
 
 ## References
@@ -73,7 +76,7 @@ if TYPE_CHECKING:
 
 def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
     for fact in facts:
-        if fact.call != "parameters" or fact.role == "logged" or not (fact.compared or fact.kept):
+        if fact.call not in ("parameters", "parameter") or fact.role == "logged" or not (fact.compared or fact.kept):
             continue
         passed = "".join(f", and `{op}` does not copy them" for op in fact.copies[:1])
         if fact.method:
@@ -83,6 +86,14 @@ def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
                 f"`{fact.change}` on line {region.line(fact.changed)} changes them before line "
                 f"{region.line(fact.read)} reads them"
             )
+        if fact.call == "parameter":
+            passed = "".join(f", and `{op}` does not copy it" for op in fact.copies[:1])
+            message = (
+                f"`{fact.reader}` is no snapshot: it holds the live parameter `{fact.module}`{passed}; `{fact.change}` "
+                f"on line {region.line(fact.changed)} changes it before line {region.line(fact.read)} reads it"
+            )
+            yield Finding(region.span(fact.site), "TSC114", message, fact.steps(region), fix=_fix(fact, region))
+            continue
         message = f"`{fact.reader}` is no snapshot: it holds the live parameters of `{fact.module}`{passed}; {happens}"
         yield Finding(region.span(fact.site), "TSC114", message, fact.steps(region), fix=_fix(fact, region))
 

@@ -217,9 +217,12 @@ def settle_copies(run: Run) -> None:
     """At the end: which shallow copies were trained, or kept while the other was."""
     returned = {ref.obj for one in run.returned for ref in one.value.refs}
     for made, source, tick in run.shallow:
+        pairs = [(made, source), (source, made)]
         if not (module_like(run, made) and made in run.asked) and not (source.kind == "module" or source in run.asked):
-            continue
-        for one, other in ((made, source), (source, made)):
+            if not (module_like(run, source) and any(use.obj is source and use.called for use in run.used)):
+                continue
+            pairs = pairs[1:]  # called like a model, and trained like one
+        for one, other in pairs:
             write = next((w for w in run.log if _trained(w, one) and w.tick > tick), None)
             outside = other.owner != "fresh" or other in returned
             if write is not None and (outside or any(use.obj is other and use.tick > write.tick for use in run.used)):

@@ -282,15 +282,17 @@ def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) ->
                 link = next((link for link in inner.chain if link.kind == SNAPSHOT), None)
                 if link is None:
                     continue
+                fields = run.now.fields(run.params[0]).items() if run.params else ()
+                names = {inner.obj.key, *(f"self{slot}" for slot, one in fields if one.obj is inner.obj)}
                 for method, node in cls.restores.get(target.attr, ()):
                     into = node.func.value if isinstance(node.func, ast.Attribute) else node
-                    if method != run.function.name and run.text(into) == inner.obj.key:
+                    if method != run.function.name and run.text(into) in names:
                         taken, of = takes(inner.chain, inner.place.node if inner.place is not None else None)
                         run.fact(
                             StaleSnapshot(
                                 site=link.node,
                                 reader=name,
-                                module=inner.obj.key,
+                                module=run.text(into),
                                 call=link.op,
                                 changed=node,
                                 change="training",

@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     outside_of,
 )
-from flake8_tensorcopy.engine.features import COSTS, GROWN, LAYOUT, STATE_DICT
+from flake8_tensorcopy.engine.features import COSTS, GROWN, KEPT_ITEMS, LAYOUT, STATE_DICT
 from flake8_tensorcopy.engine.generators import leaves_early
 from flake8_tensorcopy.engine.graph import (
     in_inference_mode,
@@ -39,6 +39,7 @@ from flake8_tensorcopy.engine.outcomes import (
 )
 from flake8_tensorcopy.engine.refine import entered_mode, grad_mode, refine
 from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
+from flake8_tensorcopy.engine.snapshots import hold_filled
 from flake8_tensorcopy.engine.source import Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
 from flake8_tensorcopy.engine.state import Reaching, State, join_all, join_arms
@@ -383,6 +384,8 @@ def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
         batch_of_tensors(run, node)
 
     _loop(run, node, head, run.iterating, _counted(node.iter) if known is None else len(known))
+    if run.function.features & KEPT_ITEMS and run.state is not None:
+        hold_filled(run, value)
 
 
 def _may_leave_or_grow(node: ast.For | ast.AsyncFor) -> bool:

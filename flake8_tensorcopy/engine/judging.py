@@ -70,7 +70,15 @@ _CLOSINGS: tuple[Closing, ...] = (
 
 # Kinds whose site may stand in another function than the one whose run finds them.
 _ELSEWHERE = frozenset(
-    {"MutatedArgument", "HandedOut", "SharedOptimizerState", "WrappedTensor", "CopiedGraph", "GraphRetained"}
+    {
+        "MutatedArgument",
+        "HandedOut",
+        "SharedOptimizerState",
+        "StaleSnapshot",
+        "WrappedTensor",
+        "CopiedGraph",
+        "GraphRetained",
+    }
 )
 
 

@@ -45,6 +45,8 @@ WITH_PARAMETERS = frozenset(
     "MultiheadAttention PReLU RMSNorm RNN RNNCell SyncBatchNorm Transformer TransformerDecoder "
     "TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer AdaptiveLogSoftmaxWithLoss".split()
 )
+# What the layers of torch.nn call their parameters.
+OF_LAYERS = frozenset({"weight", "bias"})
 # Those that have some only when told `affine=True`.
 AFFINE_IF_ASKED = frozenset(f"{lazy}InstanceNorm{size}" for lazy in ("", "Lazy") for size in ("1d", "2d", "3d"))
 # The arguments that a product of matrices still reads after it began to write `out`; None is all of them.

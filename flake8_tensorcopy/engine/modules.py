@@ -19,7 +19,7 @@ from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.parameters import assigned
 from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.replaced import built, note_step
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
 from flake8_tensorcopy.engine.snapshots import stepped
 from flake8_tensorcopy.engine.source import Class
@@ -84,6 +84,8 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
     elif not (isinstance(known, list) and known):
         owners = _owners(obj)
         known = [module for module in run.modules if module.made != "deepcopy" and _related(owners, _owners(module))]
+        # Of modules that the passes of a loop make or meet, the one of this pass.
+        known = list({_origin(module): module for module in known}.values())
     for module in list(known):
         train(run, node, module, f"{name}.step()")
 
@@ -94,6 +96,17 @@ def _holds_tensors_only(run: Run, optimizer: Obj) -> bool:
     if holds is None or not holds.known or holds.modules or not holds.tensors:
         return False
     return all(not one.param and (one.parent is None or one.parent.kind != "module") for one in holds.tensors)
+
+
+def _origin(module: Obj) -> tuple[object, ...]:
+    """Where a module comes from, the same for those of all passes of a loop."""
+    slots: list[str] = []
+    while module.parent is not None:
+        if per_pass(module.slot):
+            return (module.parent, module.slot.partition("(")[0], *slots)
+        slots.append(module.slot)
+        module = module.parent
+    return (module.node if module.owner == "fresh" and module.node is not None else module, *slots)
 
 
 def _owners(obj: Obj | None) -> list[Obj]:

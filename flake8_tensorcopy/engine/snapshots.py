@@ -10,8 +10,24 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot, changed
 from flake8_tensorcopy.engine.features import KEPT_ITEMS
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.run import last_state, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
-from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, Arm, Chain, Link, Obj, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    DETACH,
+    NUMPY,
+    SNAPSHOT,
+    VIEW,
+    Arm,
+    Chain,
+    Link,
+    Obj,
+    Place,
+    Ref,
+    Value,
+    Write,
+    exclusive,
+)
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
@@ -23,6 +39,8 @@ STATE = "optimizer.state_dict"
 def takes(chain: Chain, site: ast.AST | None) -> tuple[ast.AST, str]:
     """Where a copy should have been made of what a module holds, and of what: see StaleSnapshot."""
     start = next(place for place, link in enumerate(chain) if link.kind == SNAPSHOT)
+    if chain[start].inner is not None:  # a function of this file gives it
+        return chain[start].node, "call"
     if (value := value_kept(chain[start + 1 :], site)) is not None:
         return value, "value"
     for link in reversed(chain[start + 1 :]):
@@ -31,6 +49,18 @@ def takes(chain: Chain, site: ast.AST | None) -> tuple[ast.AST, str]:
     node = chain[start].node
     assert node is not None
     return node, "call"
+
+
+def surely_given(run: Run, snapshot: Link) -> bool:
+    """Whether a function of this file that may give live tensors gives nothing else, whatever way it goes."""
+    done = run.called.get(snapshot.node) if snapshot.inner is not None else None
+    if done is None or (len(done.returned) == 1 and len(done.returned[0].value.refs) == 1):
+        return True
+    return all(
+        any(link.kind == SNAPSHOT for held in state.fields(ref.obj).values() for one in held.refs for link in one.chain)
+        for value, state, _ in done.returned
+        for ref in value.refs
+    )
 
 
 def value_kept(chain: Chain, site: ast.AST | None) -> ast.expr | None:
@@ -87,14 +117,39 @@ def hold_parameters(run: Run, node: ast.AST, made: Obj) -> None:
     held = run.now.fields(made).get("[*]")
     if held is None or not held.refs or not all(_one_of_all(ref.obj) for ref in held.refs):
         return
-    refs = []
-    for ref in held.refs:
-        module = ref.obj.parent
-        assert module is not None
-        chain = (Link(SNAPSHOT, "parameters", node), *ref.chain)
-        refs.append(Ref(module, chain, ref.place, run.now.written(module), ref.arms))
     made.data = None
-    run.now.set_field(made, "[*]", Value(tuple(refs), held.kind))
+    run.now.set_field(made, "[*]", Value(tuple(_of_all(run, node, ref) for ref in held.refs), held.kind))
+
+
+def hold_filled(run: Run, over: Value) -> None:
+    """`for name, p in m.named_parameters(): old[name] = p.detach()`: so does what a loop filled, once it is over."""
+    if not any(ref.obj.kind == "iter" for ref in over.refs):
+        return
+    for made, fields in list(run.now.heap.items()):
+        if made.owner != "fresh" or made.kind not in ("list", "dict") or not fields:
+            continue
+        held = [ref for one in fields.values() for ref in one.refs]
+        if all(one.refs for one in fields.values()) and all(
+            _one_of_all(ref.obj) and not _left(run, ref) for ref in held
+        ):
+            # The passes are not told apart: each has put another parameter where the last one did.
+            refs = {(ref.obj.parent, ref.place.node): ref for ref in held if ref.place is not None}
+            items = tuple(_of_all(run, site, ref) for (_, site), ref in refs.items() if site is not None)
+            made.data = None
+            run.now.set_fields(made, {"[*]": Value(items)})
+
+
+def _left(run: Run, ref: Ref) -> bool:
+    """Whether a parameter has got another storage, `p.data = other`, since its old one was taken."""
+    since = run.now.written(ref.obj) - ref.seen
+    return any(link.kind == DETACH for link in ref.chain) and any(write.op == ".data =" for write in since)
+
+
+def _of_all(run: Run, node: ast.AST, ref: Ref) -> Ref:
+    """A reference to one parameter of a module as one to any of them, as they are now."""
+    module = ref.obj.parent
+    assert module is not None
+    return Ref(module, (Link(SNAPSHOT, "parameters", node), *ref.chain), ref.place, run.now.written(module), ref.arms)
 
 
 def _one_of_all(obj: Obj) -> bool:
@@ -135,15 +190,107 @@ def _live(ref: Ref, module: Obj, write: Write) -> bool:
     return write in ref.seen or not any(link.kind == SNAPSHOT for link in ref.chain)
 
 
+def kept_parameter(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
+    """One parameter, `layer.weight` or its `.data`, was taken from a module before that was trained: it is compared
+    with the parameter of now, or was kept by a pass of the loop that trains."""
+    ref, place = use.ref, use.ref.place
+    links = [link for link in ref.chain if link.kind != ALIAS]
+    if place is None or place.node is None or use.mixed or any(link.kind not in _KEEPS_MEMORY for link in links):
+        return
+    if write.op == ".data =":
+        return
+    compared = _meets_itself(use, uses, write)
+    logged = place.origin == "store" and bool(links) and _logged_in_passes(run, use, place, write)
+    if not (compared or logged):
+        return
+    taken = value_kept(ref.chain, place.node)
+    if taken is None:
+        return
+    run.fact(
+        StaleSnapshot(
+            site=place.node,
+            reader=_keeper(run, place),
+            module=ref.obj.key or "the module",
+            call="parameter",
+            changed=write.node,
+            change=write.op,
+            read=use.node,
+            copies=tuple(link.op for link in links),
+            stored=place.origin == "store",
+            role=use.role,
+            compared=compared,
+            kept=logged,
+            made=taken,
+            taken=taken,
+            takes="value",
+        ),
+        strength=(compared, logged),
+    )
+
+
+def _keeper(run: Run, place: Place) -> str:
+    """The name of what keeps a value: a list by the expression that it is put into."""
+    match place.node:
+        case ast.Call(func=ast.Attribute(value=value)) if place.origin == "store":
+            return run.short(value)
+    return place.root
+
+
+_KEEPS_MEMORY = frozenset({DETACH, NUMPY, VIEW})
+
+
+def _meets_itself(use: Use, uses: list[Use], write: Write) -> bool:
+    """Whether a statement compares what was taken from a module with the same of now."""
+    ref, place = use.ref, use.ref.place
+    if use.role not in _MEETS or place is None or place.origin not in ("name", "store"):
+        return False
+    return any(
+        other.ref.obj is ref.obj
+        and other.role in (*_MEETS, "receiver")
+        and other.ref.place is not place
+        and (write in other.ref.seen or (other.ref.place is not None and other.ref.place.origin == "attribute"))
+        for other in uses
+    )
+
+
+def _logged_in_passes(run: Run, use: Use, place: Place, write: Write) -> bool:
+    """Whether each pass of a loop that trains puts the parameter into one container, which is read after the loop."""
+    if use.role not in _READ_WHOLE or len(run.loop) >= len(place.loop) or len(place.loop) > len(write.loop):
+        return False
+    loops = _loops_around(run, place.node)
+    if not loops or loops[0] not in _loops_around(run, write.node):
+        return False
+    owner = use.ref.obj
+    while owner.parent is not None and not per_pass(owner.slot):
+        owner = owner.parent
+    # Else each pass has a module of its own, and an optimizer of unknown make may move the one and not the other.
+    return not per_pass(owner.slot) and loops[0] not in _loops_around(run, owner.node)
+
+
+def _loops_around(run: Run, node: ast.AST | None) -> list[ast.AST]:
+    """The loops that code stands in, the innermost one first."""
+    parents = run.parents()
+    found: list[ast.AST] = []
+    while node is not None:
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            found.append(node)
+        node = parents.get(node)
+    return found
+
+
+_READ_WHOLE = frozenset({"return", "item", "iterate", "argument"})
+
+
 def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     """One method keeps the live parameters on the object, another one compares them with those of now."""
     for method in cls.methods.values():
         run = module.run_of(method) if method.features & KEPT_ITEMS and not method.static else None
-        if run is None or run.state is None or not run.params:
+        state = last_state(run) if run is not None else None
+        if run is None or state is None or not run.params:
             continue
-        fields = run.state.fields(run.params[0])
+        fields = state.fields(run.params[0])
         for key, value in fields.items():
-            held = run.state.fields(value.obj).get("[*]") if value.obj is not None else None
+            held = state.fields(value.obj).get("[*]") if value.obj is not None else None
             ref = held.refs[0] if held is not None and len(held.refs) == 1 else None
             link = next((one for one in ref.chain if one.op == "parameters"), None) if ref is not None else None
             if ref is None or link is None or link.kind != SNAPSHOT:
@@ -152,6 +299,8 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
             slot = slot or next((name for name, one in fields.items() if one.obj is ref.obj), "")
             if not slot or slot == key:
                 continue
+            if any(one.kind == DETACH for one in ref.chain) and any(write.op == ".data =" for write in run.log):
+                continue  # the old storages are kept, and the parameters have other ones
             for other in cls.methods.values():
                 read = _compares(other, key[1:], slot[1:]) if other is not method else None
                 if read is not None:

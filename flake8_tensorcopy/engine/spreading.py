@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from flake8_tensorcopy.engine.definitions import Function
 from flake8_tensorcopy.engine.features import (
     ASYNC,
@@ -11,6 +13,7 @@ from flake8_tensorcopy.engine.features import (
     CAST,
     DEEPCOPY,
     EXPAND,
+    GIVEN_STATE,
     GRAD,
     HOOK,
     INFERENCE,
@@ -106,11 +109,18 @@ def spread_features(functions: list[Function]) -> None:
             function.features |= CALLS_WRITER
     givers = {function.name for function in functions if function.generates}
     graders = {function.name for function in functions if function.features & GRAD and "backward" in function.calls}
+    given_state = {
+        one.cls.name if one.name == "__call__" and one.cls is not None else one.name
+        for one in functions
+        if one.features & STATE_DICT and (ast.Return in one.found or one.cls is not None)
+    }
     states = STATE_DICT | LOADS_STATE
     loaders = {function.name for function in functions if function.features & states == states}
     for function in functions:
         if not loaders.isdisjoint(function.calls):
             function.features |= states
+        if not given_state.isdisjoint(function.calls):
+            function.features |= GIVEN_STATE
         if not givers.isdisjoint(function.calls):
             function.features |= KEPT_ITEMS
         if not graders.isdisjoint(function.calls):

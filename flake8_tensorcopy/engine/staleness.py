@@ -19,7 +19,7 @@ from flake8_tensorcopy.engine.mutated import argument_read, items_read
 from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
-from flake8_tensorcopy.engine.snapshots import intended, takes
+from flake8_tensorcopy.engine.snapshots import intended, kept_parameter, surely_given, takes
 from flake8_tensorcopy.engine.storages import left_behind_used
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -117,6 +117,9 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     ref = use.ref
     place, writer = ref.place, write.ref.place
     assert place is not None
+    if write.how == "training" and ref.obj is not write.ref.obj:
+        kept_parameter(run, use, write, uses)
+        return
     snapshot = next((link for link in ref.chain if link.kind == SNAPSHOT), None)
     if snapshot is not None:
         _stale_snapshot(run, use, write, snapshot, uses)
@@ -230,7 +233,7 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
     assert place is not None
     if use.role in ("bind", "test") or write.ref.chain[: len(ref.chain)] == ref.chain:
         return
-    if any(link.kind == SNAPSHOT for link in write.ref.chain):
+    if not surely_given(run, snapshot) or any(link.kind == SNAPSHOT for link in write.ref.chain):
         return
     if snapshot.op == "parameters" and write.stmt is run.stmt:
         return

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import moved_leaf, ops, unwrapped
 from flake8_tensorcopy.engine.evaluate import held_by
+from flake8_tensorcopy.engine.features import STATE_DICT
 from flake8_tensorcopy.engine.freezing import Asked, Carried, carried, default_of
 from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
@@ -21,6 +22,7 @@ from flake8_tensorcopy.engine.values import (
     MAYBE,
     NUMBER,
     NUMPY,
+    SNAPSHOT,
     UNKNOWN,
     VIEW,
     Chain,
@@ -72,11 +74,22 @@ class Result:
     parts: tuple[tuple[str, tuple[Result, ...]], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The live state of a module that the caller passed in, put into an attribute."""
+
+    module: Target
+    chain: Chain
+    node: ast.AST | None  # the statement
+    conditional: bool = False  # on some path only: the attribute may also hold what it held
+
+
 @dataclass(slots=True)
 class Summary:
     names: list[str]
     effects: list[Effect] = field(default_factory=list)
     rebinds: list[tuple[Target, str]] = field(default_factory=list)
+    states: dict[tuple[Target, str], Kept] = field(default_factory=dict)  # of these, what is a live state of a module
     results: list[Result] = field(default_factory=list)
     plain: str = ""  # kind of a result without storage: number
     hooks: list[tuple[Target, Hooked]] = field(default_factory=list)
@@ -121,6 +134,8 @@ def _summarise(run: Run) -> Summary:
         target = target_of(obj, index)
         if target is not None and (target, key) not in summary.rebinds:
             summary.rebinds.append((target, key))
+            if run.function.features & STATE_DICT and (live := _state_kept(run, obj, key, index)) is not None:
+                summary.states[(target, key)] = live
     for handed in run.handed:
         target = target_of(handed.ref.obj, index)
         kept = handed.how == "passed" or (handed.how == "store" and handed.into is not None)
@@ -160,6 +175,28 @@ def _switched(run: Run, index: dict[Obj, int], ticks: list[int]) -> list[Carried
             if behind in index:
                 found[Carried(Target(index[behind], ()), True, Asked(), None, after)] = None
     return list(found)
+
+
+def _state_kept(run: Run, obj: Obj, key: str, index: dict[Obj, int]) -> Kept | None:
+    """The live state that an attribute of an argument holds at the end, if it holds no other one."""
+    found: dict[ast.AST | None, Kept] = {}
+    conditional = False
+    for state in [one.state for one in run.returned] + ([run.state] if run.state is not None else []):
+        refs = state.fields(obj).get(key, UNKNOWN).refs
+        conditional = conditional or not refs
+        for ref in refs:
+            if ref.obj.parent is obj:  # what was there before
+                conditional = True
+                continue
+            held = state.fields(ref.obj).get("[*]", UNKNOWN).refs if ref.obj.kind == "dict" else ()
+            target = target_of(held[0].obj, index) if len(held) == 1 else None
+            if target is None or ref.place is None or not any(link.kind == SNAPSHOT for link in held[0].chain):
+                return None
+            found[ref.place.node] = Kept(target, held[0].chain, ref.place.node)
+    if len(found) != 1:
+        return None
+    kept = next(iter(found.values()))
+    return replace(kept, conditional=conditional)
 
 
 def target_of(obj: Obj, index: dict[Obj, int]) -> Target | None:
@@ -232,7 +269,8 @@ def apply_summary(
         if value is not None:
             for ref in value.refs:
                 held = Obj("unknown", "attribute", node, parent=ref.obj, slot=key, key=f"{ref.obj.key}{key}")
-                run.now.set_field(ref.obj, key, Value((Ref(held),)))
+                state = _keep_state(run, node, summary.states.get((target, key)), given, held)
+                run.now.set_field(ref.obj, key, state or Value((Ref(held),)))
     for target, chain, handed in summary.stores:
         value = find(run, node, target, given)
         if value is not None:
@@ -256,6 +294,23 @@ def switched_by(run: Run, node: ast.Call, summary: Summary, given: dict[int, Val
         if value is not None:
             flag = one.asked.flag
             carried(run, one, value, given.get(summary.names.index(flag)) if flag in summary.names else None)
+
+
+def _keep_state(run: Run, node: ast.Call, kept: Kept | None, given: dict[int, Value], attribute: Obj) -> Value | None:
+    """The live state of a module of the caller, as a function has put it into an attribute."""
+    module = find(run, node, kept.module, given) if kept is not None else None
+    holder = attribute.parent
+    if kept is None or module is None or len(module.refs) != 1 or holder is None:
+        return None
+    ref = module.refs[0]
+    made = Obj("dict", "fresh", node, key=attribute.key, made="state_dict", data="state")
+    place = Place(attribute.key, kept.node, origin="store", loop=run.loop)
+    held = Ref(ref.obj, (*ref.chain, *kept.chain), place, run.now.written(ref.obj), run.now.arms)
+    run.now.set_field(made, "[*]", Value((held,)))
+    run.modules.setdefault(ref.obj, None)
+    state = Value((Ref(made),))
+    before = run.now.fields(holder).get(attribute.slot) if kept.conditional else None
+    return join_values(before, state) if before is not None else state
 
 
 def hooks_of(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value]) -> None:

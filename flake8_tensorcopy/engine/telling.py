@@ -28,6 +28,7 @@ from flake8_tensorcopy.engine.features import (
     INDEX_ADD,
     INFERENCE,
     KEPT,
+    KEPT_ITEMS,
     LEAF,
     LEGACY,
     LOADS_STATE,
@@ -49,6 +50,7 @@ from flake8_tensorcopy.engine.features import (
     UNPACKED,
     UNWRAP,
     VIA_NUMPY,
+    WEIGHTS,
     WRITE,
 )
 from flake8_tensorcopy.engine.forms import (
@@ -85,6 +87,7 @@ _ATTRIBUTES = {
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,
+    **dict.fromkeys(library.OF_LAYERS, WEIGHTS),
     "numpy": TO_ARRAY | VIA_NUMPY,
     "array": TO_ARRAY | VIA_NUMPY,
     "asarray": TO_ARRAY | VIA_NUMPY,
@@ -106,6 +109,7 @@ _ATTRIBUTES = {
     ),
 }
 _BACKWARD = frozenset({"backward", "manual_backward"})
+_OF_MODULES = frozenset({"parameters", "named_parameters"})
 _EACH = frozenset({"max", "min", "item"})
 _FOR_NAMES = frozenset(_ATTRIBUTES)
 _IN_PLACE = 1 << 62  # of an attribute: a method that writes
@@ -159,8 +163,10 @@ def scan(owner: Function, nodes: Iterable[ast.AST], result: Survey) -> None:
             features |= tell_binding(node.value)
     for node in get(ast.AugAssign, ()):
         features |= _augmented(node)
+    fills = "append" in owner.calls
     for node in get(ast.Subscript, ()):
         if type(node.ctx) is ast.Store:
+            fills = True
             features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
         elif type(node.value) is ast.Call and called_name(behind_detach(node.value)) == "clone":
             features |= CHAINED
@@ -179,6 +185,8 @@ def scan(owner: Function, nodes: Iterable[ast.AST], result: Survey) -> None:
             features |= _OF_STATEMENT[node.value.func.attr]
     for node in (*get(ast.For, ()), *get(ast.AsyncFor, ())):
         features |= SHARE
+        if fills and any(called_name(one) in _OF_MODULES for one in (node.iter, *getattr(node.iter, "args", ()))):
+            features |= KEPT_ITEMS  # a list or dict of parameters, perhaps
         owner.loops.update(one.id for one in walk(node.target) if isinstance(one, ast.Name))
     if ast.comprehension in found or ast.MatchAs in found or ast.Yield in found:
         features |= SHARE

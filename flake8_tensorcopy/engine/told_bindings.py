@@ -34,7 +34,6 @@ from flake8_tensorcopy.engine.forms import (
 )
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
-_TRAINED = frozenset({"weight", "bias"})
 _PARAMETERS = frozenset(
     "parameters named_parameters buffers named_buffers modules named_modules children named_children".split()
 )
@@ -80,7 +79,7 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
                 continue
             if type(target) is ast.Attribute:
                 features |= PLACED | attributes_share
-                if target.attr in _TRAINED:
+                if target.attr in library.OF_LAYERS:
                     features |= REPLACED
                 if maker := function_called(value):
                     makers.append((target.attr, maker, node))
@@ -104,7 +103,7 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
             continue
         if type(target) is ast.Attribute and alone:
             features |= attributes_share | _rebuilt(target, value)
-            if kind is ast.BinOp or target.attr in _TRAINED:
+            if kind is ast.BinOp or target.attr in library.OF_LAYERS:
                 features |= REPLACED
             if kind is ast.Name:
                 held.append((target.attr, value.id))  # type: ignore[attr-defined]
@@ -132,7 +131,7 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
             features |= _shares(value)
         else:
             features |= attributes_share
-            if isinstance(value, ast.BinOp) or any(last_name(one) in _TRAINED for one in node.targets):
+            if isinstance(value, ast.BinOp) or any(last_name(one) in library.OF_LAYERS for one in node.targets):
                 features |= REPLACED
         bound = [one.id for one in node.targets if isinstance(one, ast.Name)]
         stores += bound

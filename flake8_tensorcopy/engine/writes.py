@@ -29,6 +29,7 @@ from flake8_tensorcopy.engine.values import (
     UNSURE,
     VIEW,
     Link,
+    Obj,
     Ref,
     Value,
     Write,
@@ -37,6 +38,7 @@ from flake8_tensorcopy.engine.values import (
 from flake8_tensorcopy.engine.written_back import joins, number, repeatable, seen_elsewhere, selection
 
 _OF_STRIDES = re.compile(r"^0 in .*\.stride\(\)$|\.stride\(.*\) == 0$")
+MAX_LAYERS = 60  # of a module, whose parameters are looked for
 
 
 def write_to(
@@ -74,6 +76,8 @@ def write_to(
         write.mixed = write.mixed or unsure
         write.grad = state.grad and recorded
         state.add_write(ref.obj, write)
+        if how == "training":
+            _reach_parameters(run, ref.obj, write)
         run.log.append(write)
         gradients.written(run, write)
         if run.operands is not None and run.operands[0] is node:
@@ -102,6 +106,24 @@ def _reach_owners(run: Run, ref: Ref, write: Write) -> None:
             through = Ref(obj, tuple(part), ref.place, ref.seen, ref.arms)
             upper = Write(write.node, write.stmt, write.op, "part", through, write.arms, write.loop, write.target)
             run.now.add_write(obj, upper)
+
+
+def _reach_parameters(run: Run, module: Obj, write: Write) -> None:
+    """A module that is trained moves each parameter that the function has taken from it or from a layer of it."""
+    pending = [module]
+    seen: set[Obj] = set()
+    while pending and len(seen) < MAX_LAYERS:
+        owner = pending.pop()
+        for slot, value in run.now.fields(owner).items() if owner not in seen else ():
+            one = value.obj
+            if one is None or one.parent is not owner or one.kind not in ("tensor", "module", "unknown"):
+                continue
+            if slot[0] == "." and (one.param or slot[1:] in library.OF_LAYERS):
+                if one.graph is not False:
+                    run.now.add_write(one, write)
+            elif one.kind != "tensor":
+                pending.append(one)
+        seen.add(owner)
 
 
 def _base_is_left(run: Run, ref: Ref, copied: Link) -> bool:

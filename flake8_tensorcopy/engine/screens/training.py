@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.features import WRITE
+from flake8_tensorcopy.engine.features import WEIGHTS, WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.parts import writes_part, written
 from flake8_tensorcopy.engine.screens.sketch import Sketch
@@ -28,10 +28,11 @@ def module_alias(sketch: Sketch) -> bool:
 
 
 def stale_snapshot(sketch: Sketch) -> bool:
-    """A module is asked for its state or parameters, there or in what is called or by another method; and a module is
-    trained or loaded, or something is written that it is asked for its state; or the state is kept on the object."""
+    """A module is asked for its state or parameters, there or in what is called or by another method, or for a weight;
+    and a module is trained or loaded, or something is written that it is asked for its state; or the state is kept on
+    the object."""
     function = sketch.function
-    if not _asks(sketch):
+    if not (sketch.features & WEIGHTS or _asks(sketch)):
         return False
     if trains(sketch, loads=True) or _restored(function):
         return True
