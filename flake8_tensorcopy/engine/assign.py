@@ -205,7 +205,8 @@ def _name_attributes(run: Run, obj: Obj, name: str) -> None:
 
 
 def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.expr) -> None:
-    base = evaluate(run, target.value)
+    clears = target.attr == "grad" and value.kind == "none" and not value.refs
+    base = _cleared(run, target.value) if clears else evaluate(run, target.value)
     if target.attr == "data" and base.refs and base.obj is not None and base.obj.kind in ("tensor", "unknown"):
         _rebind_data(run, target, base, value, source)
         return
@@ -222,7 +223,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         obj = ref.obj
         if obj.kind == "tensor" and target.attr != "grad":
             continue
-        if target.attr == "grad" and value.kind == "none" and not value.refs:
+        if clears:
             run.rebinds.append((obj, ".grad"))
             clear(run, obj)
             continue
@@ -251,6 +252,16 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         leaf_rebound(run, target, obj, before, value, source, name)
     if not base.refs:
         run.use(value, source, "store")
+
+
+def _cleared(run: Run, node: ast.expr) -> Value:
+    """What has its gradient set to None: nobody has read it for that."""
+    before = run.now.env.get(node.id, UNKNOWN).refs if isinstance(node, ast.Name) else ()
+    unread = [ref.place for ref in before if ref.place is not None and not ref.place.read]
+    base = evaluate(run, node)
+    for place in unread:
+        place.read = False
+    return base
 
 
 def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.expr) -> None:

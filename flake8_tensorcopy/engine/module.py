@@ -308,7 +308,9 @@ class Module:
         made = Obj("unknown", "attribute", parent=obj, key=name, slot=key)
         chain: Chain = ()
         methods = cls.assigns.get(key[1:], set())
-        if methods <= {"__init__"}:
+        # A module refuses everything but a Parameter (and None) where one is registered.
+        stays = was.param and obj.kind == "module" and key[1:] not in self.survey.deleted
+        if stays or methods <= {"__init__"}:
             copy_facts(was, made)
             if made.graph is not False and key[1:] in frozen_attributes(self):
                 if made.kind == "module":
