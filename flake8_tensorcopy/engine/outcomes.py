@@ -37,16 +37,17 @@ from flake8_tensorcopy.engine.updating import change_of, under_no_grad
 from flake8_tensorcopy.engine.values import (
     Arm,
     Obj,
-    Value,
 )
 from flake8_tensorcopy.engine.written_back import repeatable
 
 
-def dropped(run: Run, call: ast.Call, value: Value) -> None:
-    """A call whose result nobody takes."""
+def dropped(run: Run, call: ast.Call) -> None:
+    """A call whose result nobody takes: a statement, or one of several calls in one."""
     known = run.method_calls.get(call)
+    alone = isinstance(run.stmt, ast.Expr) and run.stmt.value is call
     if known is None or not isinstance(call.func, ast.Attribute):
-        _dropped_function(run, call)
+        if alone:
+            _dropped_function(run, call)
         return
     base, name = known
     op = ops.method(name)
@@ -79,7 +80,7 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             statement=run.stmt,
             target=call.func.value,
             method=True,
-            slot=_slot(run, call.func.value),
+            slot=_slot(run, call.func.value) if alone else "",
             alone=to_device_only(run, call) and _alone(run, call.func.value, obj),
             leaf=leaf,
             recorded=leaf and run.stmt is not None and not under_no_grad(run, run.stmt),

@@ -56,6 +56,7 @@ from flake8_tensorcopy.engine.forms import (
     behind_detach,
     bound_by,
     called_name,
+    calls_for_nothing,
     class_called,
     is_of_self,
     names_again,
@@ -175,8 +176,9 @@ def scan(owner: Function, nodes: Iterable[ast.AST], result: Survey) -> None:
         if isinstance(item, (ast.Name, ast.Attribute)) and not bound_by(node.generators, item):
             features |= REPEAT
     for node in get(ast.Expr, ()):
-        if type(node.value) is ast.Call and type(node.value.func) is ast.Attribute:
-            features |= _OF_STATEMENT[node.value.func.attr]
+        for call in (node.value,) if type(node.value) is ast.Call else calls_for_nothing(node.value):
+            if type(call.func) is ast.Attribute:
+                features |= _OF_STATEMENT[call.func.attr]
     for node in (*get(ast.For, ()), *get(ast.AsyncFor, ())):
         features |= SHARE
         owner.loops.update(one.id for one in walk(node.target) if isinstance(one, ast.Name))
