@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.graph import frozen_attributes
 from flake8_tensorcopy.engine.moved_leaf import moved
@@ -287,10 +287,15 @@ class Module:
         return Value((Ref(made, (), place),))
 
     def _alike(self, found: Value | None) -> Obj | None:
-        """Of several modules that an attribute may be: one, if all of them work in place."""
+        """Of several modules that an attribute may be: one, if all of them work in place; else the one that gives back
+        what it is given, as nobody can tell that it does not."""
         if found is None or len(found.refs) < 2 or any(ref.obj.kind != "module" for ref in found.refs):
             return None
-        return found.refs[0].obj if all(ref.obj.data == "inplace" for ref in found.refs) else None
+        if all(ref.obj.data == "inplace" for ref in found.refs):
+            return found.refs[0].obj
+        if any(ref.obj.data == "inplace" for ref in found.refs):
+            return None
+        return next((ref.obj for ref in found.refs if _gives_back(ref.obj)), None)
 
     def _held_modules(self, run: Run, cls: Class, trained: list[Obj], me: Obj) -> list[Obj]:
         """The modules that an optimizer built in `__init__` moves, as this object's attributes hold them."""
@@ -423,6 +428,12 @@ class Module:
             return self._name(ast.parse(text, mode="eval").body)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ""
+
+
+def _gives_back(made: Obj) -> bool:
+    """Whether a module of torch.nn may return the very tensor that it is given: `Identity`, `Dropout`."""
+    op = ops.function(made.cls)
+    return op is not None and op.form == "module" and op.result in ("maybe", "same")
 
 
 def _of_another_library(name: str) -> bool:
