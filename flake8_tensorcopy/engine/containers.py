@@ -13,8 +13,10 @@ from flake8_tensorcopy.engine.evaluate import (
     store_item,
     values_of,
 )
+from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.generators import one_shot, spend
 from flake8_tensorcopy.engine.items import exact_items
+from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.retained import keep_in_container
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.storages import keep_view
@@ -44,6 +46,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             value = args.values[-1]
             if name == "append":
                 keep_view(run, node, obj, value)
+                if run.within and run.function.features & REPEAT:
+                    appended(run, node, ref, value)
             if name == "extend":
                 value = element_of(run, args.nodes[-1], value)
             keep_in_container(run, node, ref, name, value)

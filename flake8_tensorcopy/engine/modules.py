@@ -12,12 +12,14 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     fresh,
 )
+from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.graph import freeze, frozen, graph_of_result
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.parameters import assigned
 from flake8_tensorcopy.engine.registration import handed
+from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.replaced import built, note_step
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
@@ -209,6 +211,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
     ref = one.refs[0]
     obj = ref.obj
     run.asked.add(obj)
+    if name == "append" and len(args.values) == 1 and run.within and run.function.features & REPEAT:
+        appended(run, node, ref, args.values[0])
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return registered(run, node, one, args)
     if name == "state_dict" and not library.says_optimizer(obj.key):
