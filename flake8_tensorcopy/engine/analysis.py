@@ -85,7 +85,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "ReboundData": (ATTR_STORE | DETACH,),
     "PointerTest": (DATA_PTR,),
     "StaleSnapshot": (STATE_DICT, KEPT_ITEMS | PARAMETERS),
-    "LostWrite": (LOST, STATE_DICT | WRITE),
+    "LostWrite": (LOST, STATE_DICT | WRITE, STATE_DICT | SHARE),
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),
     "LeafRebound": (REPLACED, GRAD),

@@ -46,7 +46,7 @@ from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
-from flake8_tensorcopy.engine.snapshots import takes
+from flake8_tensorcopy.engine.snapshots import edit_snapshot, takes
 from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
@@ -387,7 +387,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         if obj.kind in ("dict", "list", "tuple", "instance") or kind == "key":
             run.note_container(obj, target.slice)
             weak = not isinstance(target.slice, ast.Constant)
-            _edit_snapshot(run, target, ref, value)
+            edit_snapshot(run, target, target.value, ref, value)
             run.slot_stores.add(obj)
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
             if weak and "[*]" in run.now.fields(obj):
@@ -411,12 +411,6 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         written_from(run, (ref,), [value])
         if ref.place is None:
             lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
-
-
-def _edit_snapshot(run: Run, target: ast.Subscript, ref: Ref, value: Value) -> None:
-    plain = not value.refs and value.kind in ("number", "str", "none")
-    if ref.obj.data == "state" and ref.place is not None and isinstance(target.value, ast.Name) and not plain:
-        run.edited.setdefault(ref.obj, (target, ref, run.stmt))
 
 
 def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.expr) -> None:

@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.retained import keep_in_container
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.snapshots import edit_snapshot
 from flake8_tensorcopy.engine.storages import keep_view
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -66,6 +67,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
         case "items" | "values" | "keys":
             if obj.kind == "unknown":
                 obj.refuted = True
+            if obj in run.edited and name != "keys":
+                run.item_read(obj)
             return Value((Ref(Obj("iter", "fresh", node, made=name, data=(name, [(node, one)]))),))
         case "copy" if obj.kind in CONTAINERS or obj.refuted:
             return shallow_copy(run, node, one, ".copy()")
@@ -81,6 +84,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             return UNKNOWN
         case "update":
             args.use(run)
+            if args.values and isinstance(node.func, ast.Attribute):
+                edit_snapshot(run, node, node.func.value, ref, args.values[0])
             for _, value in args.keywords.values() if obj.owner != "fresh" else ():
                 run.hand_out(value, node, "store", obj)
             for _, value in args.all():

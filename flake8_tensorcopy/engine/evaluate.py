@@ -712,6 +712,9 @@ def _dict(run: Run, node: ast.Dict) -> Value:
 
 
 def _spread(run: Run, value: Value) -> list[tuple[str, Value]]:
+    for ref in value.refs:
+        if ref.obj in run.edited:
+            run.item_read(ref.obj)
     return [(slot, held) for ref in value.refs for slot, held in run.now.fields(ref.obj).items()]
 
 

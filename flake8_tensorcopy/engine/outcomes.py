@@ -279,12 +279,12 @@ def finish_run(run: Run) -> None:
     for place, (move, ref) in run.moves.items():
         if run.logged[place] == {"logged"} and place.name not in run.closed_over:
             host_scalar(run, move, ref, "logged", shown_once(run, place, move))
-    for obj, (target, ref, _) in run.edited.items():
-        if obj not in run.loaded and ref.place is not None:
+    for obj, (target, name, _) in run.edited.items():
+        if obj not in run.loaded and name not in run.closed_over:
             run.fact(
                 LostWrite(
                     site=target,
-                    base=ref.place.name,
+                    base=name,
                     op="[...] =",
                     copied_by="state_dict",
                     index=None,

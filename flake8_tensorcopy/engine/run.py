@@ -229,7 +229,7 @@ class Run:
         self.assigned_states: list[Assigned] = []
         self.steps: list[int] = []  # when an optimizer stepped
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
-        self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
+        self.edited: dict[Obj, tuple[ast.expr, str, ast.stmt | None]] = {}  # state_dicts: what puts something in
         self.loaded: set[Obj] = set()
         self.unwrapped: list[
             tuple[Step, str, ast.AST, ast.expr]

@@ -236,7 +236,7 @@ def _given_back(write: Write) -> bool:
 
 def lost_write(sketch: Sketch) -> bool:
     """What is written may be a copy that nobody holds: made by an index that picks, or by a call."""
-    if sketch.features & STATE_DICT and sketch.function.found.get(ast.Subscript):
+    if sketch.features & STATE_DICT and ("update" in sketch.function.calls or sketch.function.found.get(ast.Subscript)):
         return True
     for write in _writes(sketch):
         target = write.target
