@@ -2,7 +2,8 @@
 ## What it does
 
 Reports a write to a tensor while a view of it (a slice, `view`, `t`, `unbind`, ...) is kept under a name that says
-it holds the old values, and is read later. Also reports swaps of slices, directly or through a temporary name.
+it holds the old values, and is read later. Also reports swaps of slices, directly or through names, and parts of a
+tensor that are computed from one another under names: `x, y = t[0], t[1]; t[0] = x - y; t[1] = x + y`.
 
 ## Why it is a bug
 
@@ -51,7 +52,8 @@ Silent where
 - the base is a fresh local tensor that is returned;
 - the view takes the base's name (`x = x.view(-1)`), or is written directly (`x[:, 0] += 1`);
 - the slices do not overlap, or the index is a list, mask or tensor, which copies;
-- the kept name does not say that it was meant to keep the old value.
+- the kept name does not say that it was meant to keep the old value, and what it names does not go into another part
+  of the same tensor.
 
 Only with preview: a write through a named view whose base is an argument, attribute or container item and is read
 afterwards as the old value.
@@ -88,7 +90,9 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
                 )
                 fix = region.edit.fix("Clone what is stored second", region.edit.copied(fact.copies), safe=False)
                 yield Finding(where, "TSC102", message, fix=fix)
-            case StaleRead(reader_derived=True, writer_derived=False) if fact.kept or fact.compared:
+            case StaleRead(reader_derived=True, writer_derived=False) if (
+                fact.kept or fact.compared or (fact.moved and fact.same_part)
+            ):
                 message = (
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: it is a view "
                     f"(`{region.code(fact.source or fact.read)}` on line {region.line(fact.source or fact.read)}), "

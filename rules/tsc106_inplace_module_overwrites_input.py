@@ -1,9 +1,9 @@
 """
 ## What it does
 
-Reports a call of a module that was built with `inplace=True` (or of a `Sequential` that begins with one),
-`F.relu(x, inplace=True)`, `F.relu_(x)` or `x.relu_()`, where the input is kept under another name or in a list and
-read later.
+Reports a call of a module that was built with `inplace=True` (or of a `Sequential` that begins with one, also where a
+function or a class of the file puts it together), `F.relu(x, inplace=True)`, `F.relu_(x)` or `x.relu_()`, where the
+input is kept under another name or in a list and read later.
 
 ## Why it is a bug
 

@@ -2,8 +2,8 @@
 ## What it does
 
 Reports a list, tuple or dict that holds one object in every slot: `[nn.Linear(..)] * n` of a layer with parameters,
-`[layer for _ in range(n)]` in a `ModuleList`, `Sequential` or attribute, and `[torch.zeros(..)] * n`,
-`[t for _ in range(n)]` or `dict.fromkeys(keys, t)` where a slot is written in place.
+`[layer for _ in range(n)]` in a `ModuleList`, `Sequential` or attribute, a layer that each pass of a loop appends to
+one, and `[torch.zeros(..)] * n`, `[t for _ in range(n)]` or `dict.fromkeys(keys, t)` where a slot is written in place.
 
 ## Why it is a bug
 
@@ -110,7 +110,7 @@ def _fix(fact: RepeatedReference, region: Region) -> Fix | None:
         case "fromkeys" if fact.anew or isinstance(fact.item, (ast.Name, ast.Attribute)):
             text = edit.quoted(fact.item)
             change = edit.keyed(fact.site, None if text is None else f"{opening}{text}{closing}")
-        case "comprehension":
+        case "comprehension" | "appended":
             change = edit.call(fact.item, opening[:-1]) if opening else edit.method(fact.item, closing)
         case _:
             return None

@@ -57,6 +57,7 @@ SOMETIMES: frozenset[Rewrite] = frozenset(
 _TEXT = "what is said by name in a test, an annotation or a type is looked for as it is written"
 _LOOKED_FOR = "a container, a layer or a mode is looked for by the name that it has in torch"
 _RETURNED = "what is returned is looked for in the statement that returns it"
+_TESTED = "what a loop appends behind a test may be appended once"
 KNOWN: dict[tuple[str, str], tuple[set[str], str]] = {
     ("functions aliased", "TSC108/hooks"): ({"-TSC108 last_output"}, _LOOKED_FOR),
     ("functions aliased", "TSC109/forms"): ({"-TSC109 bad_layer_by_name"}, _LOOKED_FOR),
@@ -72,6 +73,10 @@ KNOWN: dict[tuple[str, str], tuple[set[str], str]] = {
     ("returned by name", "TSC107/arguments"): ({"-TSC107 scaled_error"}, _RETURNED),
     ("returned by name", "TSC108/buffers"): ({"-TSC108 Environment"}, _RETURNED),
     ("returned by name", "TSC115/written"): ({"-TSC115 step_vector"}, _RETURNED),
+    ("some in if, all in with and try, padded, from imports", "TSC109/layers"): (
+        {"-TSC109 bad_appended_in_a_loop"},
+        _TESTED,
+    ),
 }
 
 

@@ -57,7 +57,7 @@ def test_no_function_with_a_fact_is_held_back(path: Path, monkeypatch: pytest.Mo
     sketches: Sketches | None = None
     for found, function, kinds in facts_by_function(tree, monkeypatch):
         if sketches is None:
-            sketches = Sketches(found, analysis._inherited(found.classes))
+            sketches = Sketches(found, analysis._inherited(found))
         sketch = sketches.of(function)
         if sketch.features & RENAMED:
             renamed = True  # is run in any case
@@ -253,7 +253,7 @@ def passes(kind: str, text: str) -> bool:
     function = found.all[-2]  # the last one is the module
     features = function.features
     triggered = any(features & need == need for need in analysis._TRIGGERS[kind])
-    return triggered and SCREENS[kind](Sketches(found, analysis._inherited(found.classes)).of(function))
+    return triggered and SCREENS[kind](Sketches(found, analysis._inherited(found)).of(function))
 
 
 @pytest.mark.parametrize(("kind", "text"), HELD_BACK.values(), ids=HELD_BACK)

@@ -71,6 +71,7 @@ from flake8_tensorcopy.engine.features import (
 from flake8_tensorcopy.engine.notebook import Cells
 from flake8_tensorcopy.engine.screens import SCREENS, classes
 from flake8_tensorcopy.engine.screens.effects import Sketches
+from flake8_tensorcopy.engine.screens.layers import makers
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import MAX_DEPTH, Class, Function, Survey, survey
 
@@ -86,7 +87,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "ReboundData": (ATTR_STORE | DETACH,),
     "PointerTest": (DATA_PTR,),
     "StaleSnapshot": (STATE_DICT, GIVEN_STATE, KEPT_ITEMS | PARAMETERS, SHARE | WEIGHTS),
-    "LostWrite": (LOST, STATE_DICT | WRITE),
+    "LostWrite": (LOST, STATE_DICT | WRITE, STATE_DICT | SHARE),
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),
     "LeafRebound": (REPLACED, GRAD),
@@ -229,7 +230,7 @@ def analyse(
     found = survey(tree)
     wanted = [(need, kind) for kind in sorted(kinds) for need in _TRIGGERS.get(kind, (0,))]
     result = Analysis([], sorted(found.units))
-    inherited = _inherited(found.classes)
+    inherited = _inherited(found)
     sketches = Sketches(found, inherited)
     surveyed = list(found.classes.values())
     found.train_calls = train_calls
@@ -273,9 +274,11 @@ def _passes(sketch: Sketch, kinds: set[str]) -> bool:
     return any(screen(sketch) for kind, screen in SCREENS.items() if kind in kinds)
 
 
-def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
-    """What `__init__` adds to the methods: an expanded buffer, a leaf, an optimizer, modules that work in place."""
+def _inherited(found: Survey) -> dict[Class, int]:
+    """What `__init__` adds to the methods: an expanded buffer, a leaf, an optimizer, modules that work in place, made
+    there or by what it calls."""
     added: dict[Class, int] = {}
+    classes, built = found.classes, found.once(makers)
     for cls in classes.values():
         here: Class | None = cls
         features = 0
@@ -286,7 +289,7 @@ def _inherited(classes: dict[str, Class]) -> dict[Class, int]:
             here = next((classes[name] for name in names if name in classes), None)
         if here is not None and (init := here.methods.get("__init__")) is not None:
             features = init.features & (EXPAND | OVERLAPS | LEAF | OPTIMIZER)
-            if init.features & INPLACE_MODULE:
+            if init.features & INPLACE_MODULE or not init.calls.isdisjoint(built):
                 features |= WRITE | SHARE
         added[cls] = features
     return added

@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.values import Obj, Value
 class Args:
     """The evaluated arguments of one call."""
 
-    __slots__ = ("keywords", "node", "nodes", "read", "spread", "values")
+    __slots__ = ("keywords", "lists", "node", "nodes", "read", "spread", "values")
 
     def __init__(self, run: Run, node: ast.Call) -> None:
         self.node = node
@@ -22,6 +22,7 @@ class Args:
         self.values: list[Value] = []
         self.keywords: dict[str, tuple[ast.expr, Value]] = {}
         self.spread = False
+        self.lists: dict[ast.expr, Value] = {}  # what is spread over several arguments: `f(*layers)`
         self.read = False  # by a method of one of several receivers, all of which are called at once
         for item in node.args:
             if isinstance(item, ast.Starred):
@@ -29,6 +30,7 @@ class Args:
                 value = evaluate(run, item.value)
                 run.use_iterated(value, item.value)
                 self.nodes.append(item.value)
+                self.lists[item.value] = value
                 self.values.append(element_of(run, item, value))
             else:
                 self.nodes.append(item)

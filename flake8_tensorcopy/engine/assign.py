@@ -47,7 +47,7 @@ from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
-from flake8_tensorcopy.engine.snapshots import takes
+from flake8_tensorcopy.engine.snapshots import edit_snapshot, takes
 from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
@@ -207,7 +207,8 @@ def _name_attributes(run: Run, obj: Obj, name: str) -> None:
 
 
 def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.expr) -> None:
-    base = evaluate(run, target.value)
+    clears = target.attr == "grad" and value.kind == "none" and not value.refs
+    base = _cleared(run, target.value) if clears else evaluate(run, target.value)
     if target.attr == "data" and base.refs and base.obj is not None and base.obj.kind in ("tensor", "unknown"):
         _rebind_data(run, target, base, value, source)
         return
@@ -224,7 +225,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         obj = ref.obj
         if obj.kind == "tensor" and target.attr != "grad":
             continue
-        if target.attr == "grad" and value.kind == "none" and not value.refs:
+        if clears:
             run.rebinds.append((obj, ".grad"))
             clear(run, obj)
             continue
@@ -253,6 +254,16 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         leaf_rebound(run, target, obj, before, value, source, name)
     if not base.refs:
         run.use(value, source, "store")
+
+
+def _cleared(run: Run, node: ast.expr) -> Value:
+    """What has its gradient set to None: nobody has read it for that."""
+    before = run.now.env.get(node.id, UNKNOWN).refs if isinstance(node, ast.Name) else ()
+    unread = [ref.place for ref in before if ref.place is not None and not ref.place.read]
+    base = evaluate(run, node)
+    for place in unread:
+        place.read = False
+    return base
 
 
 def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.expr) -> None:
@@ -380,7 +391,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         if obj.kind in ("dict", "list", "tuple", "instance") or kind == "key":
             run.note_container(obj, target.slice)
             weak = not isinstance(target.slice, ast.Constant)
-            _edit_snapshot(run, target, ref, value)
+            edit_snapshot(run, target, target.value, ref, value)
             run.slot_stores.add(obj)
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
             if weak and "[*]" in run.now.fields(obj):
@@ -404,12 +415,6 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         written_from(run, (ref,), [value])
         if ref.place is None:
             lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
-
-
-def _edit_snapshot(run: Run, target: ast.Subscript, ref: Ref, value: Value) -> None:
-    plain = not value.refs and value.kind in ("number", "str", "none")
-    if ref.obj.data == "state" and ref.place is not None and isinstance(target.value, ast.Name) and not plain:
-        run.edited.setdefault(ref.obj, (target, ref, run.stmt))
 
 
 def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.expr) -> None:

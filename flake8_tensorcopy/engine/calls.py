@@ -43,11 +43,13 @@ from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader
 from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
 from flake8_tensorcopy.engine.modules import (
+    built_by_base,
     call_module,
     make_optimizer,
     make_sequential,
     may_change,
     module_method,
+    of_base,
     step,
     trains,
 )
@@ -333,6 +335,7 @@ def _super_call(run: Run, node: ast.Call, args: Args, name: str) -> Value:
     args.use(run)
     cls = run.function.cls
     if name == "__init__":
+        built_by_base(run, node, args)
         return UNKNOWN  # the class table has what the bases build
     if cls is not None and run.params:
         for base in run.module.local_bases(cls):
@@ -459,6 +462,9 @@ def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) ->
             method = run.module.method(obj.data, "forward")
             if method is not None:
                 return _call_function(run, node, method, [Value((ref,)), *args.values], args)
+            base = of_base(run, obj)
+            if base is not None:
+                return call_module(run, node, base, args, run.short(func))
             args.use(run)
             return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=(obj, *args.objs()))),))
         return call_module(run, node, obj, args, run.short(func))

@@ -13,11 +13,14 @@ from flake8_tensorcopy.engine.evaluate import (
     store_item,
     values_of,
 )
+from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.generators import one_shot, spend
 from flake8_tensorcopy.engine.items import each_row, exact_items
 from flake8_tensorcopy.engine.parts import Row
+from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.retained import keep_in_container
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.snapshots import edit_snapshot
 from flake8_tensorcopy.engine.storages import keep_view
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -45,6 +48,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             value = args.values[-1]
             if name == "append":
                 keep_view(run, node, obj, value)
+                if run.within and run.function.features & REPEAT:
+                    appended(run, node, ref, value)
             if name == "extend":
                 value = element_of(run, args.nodes[-1], value)
             keep_in_container(run, node, ref, name, value)
@@ -63,6 +68,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
         case "items" | "values" | "keys":
             if obj.kind == "unknown":
                 obj.refuted = True
+            if obj in run.edited and name != "keys":
+                run.item_read(obj)
             return Value((Ref(Obj("iter", "fresh", node, made=name, data=(name, [(node, one)]))),))
         case "copy" if obj.kind in CONTAINERS or obj.refuted:
             return shallow_copy(run, node, one, ".copy()")
@@ -78,6 +85,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             return UNKNOWN
         case "update":
             args.use(run)
+            if args.values and isinstance(node.func, ast.Attribute):
+                edit_snapshot(run, node, node.func.value, ref, args.values[0])
             for _, value in args.keywords.values() if obj.owner != "fresh" else ():
                 run.hand_out(value, node, "store", obj)
             for _, value in args.all():

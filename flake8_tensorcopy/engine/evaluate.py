@@ -12,7 +12,7 @@ from flake8_tensorcopy.engine.blocks import denied, entered
 from flake8_tensorcopy.engine.facts import PointerTest
 from flake8_tensorcopy.engine.features import COUNTED, LAYOUT, STRIDES
 from flake8_tensorcopy.engine.graph import graph_of, graph_of_result, sink
-from flake8_tensorcopy.engine.items import each_item, one_row
+from flake8_tensorcopy.engine.items import each_item, exact_items, one_row
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.parts import Index, Row
 from flake8_tensorcopy.engine.ratios import note_difference
@@ -437,7 +437,11 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
     elif kinds == {"bytes"}:
         kind = "bytes"
     elif kinds & {"list", "tuple"}:
-        return fresh(run, node, "list" if "list" in kinds else "tuple", made, *operands)
+        result = fresh(run, node, "list" if "list" in kinds else "tuple", made, *operands)
+        known = [exact_items(run, value) for value in operands] if made == "+" else []
+        for position, item in enumerate(item for items in known for item in items or ()) if None not in known else ():
+            run.now.set_field(result.refs[0].obj, f"[{position}]", item)
+        return result
     else:
         kind = "unknown"
     result = fresh(run, node, kind, made, *operands)
@@ -717,6 +721,9 @@ def _dict(run: Run, node: ast.Dict) -> Value:
 
 
 def _spread(run: Run, value: Value) -> list[tuple[str, Value]]:
+    for ref in value.refs:
+        if ref.obj in run.edited:
+            run.item_read(ref.obj)
     return [(slot, held) for ref in value.refs for slot, held in run.now.fields(ref.obj).items()]
 
 

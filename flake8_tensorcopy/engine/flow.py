@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.evaluate import (
     outside_of,
 )
 from flake8_tensorcopy.engine.features import COSTS, GROWN, KEPT_ITEMS, LAYOUT, STATE_DICT
+from flake8_tensorcopy.engine.forms import calls_for_nothing
 from flake8_tensorcopy.engine.generators import leaves_early
 from flake8_tensorcopy.engine.graph import (
     in_inference_mode,
@@ -190,13 +191,11 @@ def _expr(run: Run, node: ast.Expr) -> None:
     call = node.value
     if isinstance(call, ast.Await):
         call = call.value
-    if not isinstance(call, ast.Call):
-        return
-    for written, target, op in run.written_here:
+    for written, target, op in run.written_here if isinstance(call, ast.Call) else ():
         if written is call:
             lost_write(run, call, target, op)
-    if isinstance(node.value, ast.Call) and not shown:
-        dropped(run, node.value, value)
+    for one in calls_for_nothing(node.value) if not shown else ():
+        dropped(run, one)
 
 
 def _assign(run: Run, node: ast.Assign) -> None:

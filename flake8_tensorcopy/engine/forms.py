@@ -34,6 +34,19 @@ def receiver_of(node: ast.expr) -> ast.expr:
     return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
 
 
+def calls_for_nothing(node: ast.expr) -> list[ast.Call]:
+    """The calls of an expression that is a statement, whose results nobody takes: the items of a display are calls
+    for their own sake."""
+    match node:
+        case ast.Call():
+            return [node]
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+            return [item for item in items if isinstance(item, ast.Call)]
+        case ast.ListComp(elt=ast.Call() as item) | ast.SetComp(elt=ast.Call() as item):
+            return [item]
+    return []
+
+
 def cloned_operand(node: ast.expr) -> ast.expr:
     """The expression that a call of `clone` copies, or a call of `detach` takes off the graph."""
     if isinstance(node, ast.Call) and (

@@ -18,6 +18,8 @@ def exact_items(run: Run, value: Value) -> list[Value] | None:
     if any(link.kind != ALIAS for ref in value.refs for link in ref.chain):
         return None
     fields = run.now.fields(obj)
+    if not fields and obj.operands:
+        return None  # what an operator made of other lists
     items = [fields.get(f"[{position}]") for position in range(len(fields))]
     return [item for item in items if item is not None] if None not in items else None
 

@@ -159,8 +159,8 @@ def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -
             fact = MarkedNonLeaf(site=node, value=target, attribute=attribute, made=ref.obj.node, read=None)
             run.tape.marked.append((ref.obj, fact))
             update = run.leaf_candidates.get(ref.place) if attribute and ref.place is not None else None
-            if update is not None:
-                report(run, update[0], update[0], update[1], "marked", node)
+            if update is not None and update.last:
+                report(run, update.statement, update.statement, update.name, "marked", node)
 
 
 def _marked_if_given(run: Run, node: ast.AST, ref: Ref, target: str, attribute: bool) -> None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flake8_tensorcopy.engine import distributions, library
+from flake8_tensorcopy.engine import distributions, library, ops
 from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.freezing import frozen_attributes
 from flake8_tensorcopy.engine.linked import PAIRS
@@ -302,10 +302,15 @@ class Module:
         return Value((Ref(made, (), place),))
 
     def _alike(self, found: Value | None) -> Obj | None:
-        """Of several modules that an attribute may be: one, if all of them work in place."""
+        """Of several modules that an attribute may be: one, if all of them work in place; else the one that gives back
+        what it is given, as nobody can tell that it does not."""
         if found is None or len(found.refs) < 2 or any(ref.obj.kind != "module" for ref in found.refs):
             return None
-        return found.refs[0].obj if all(ref.obj.data == "inplace" for ref in found.refs) else None
+        if all(ref.obj.data == "inplace" for ref in found.refs):
+            return found.refs[0].obj
+        if any(ref.obj.data == "inplace" for ref in found.refs):
+            return None
+        return next((ref.obj for ref in found.refs if _gives_back(ref.obj)), None)
 
     def _held_modules(self, run: Run, cls: Class, trained: list[Obj], me: Obj) -> list[Obj]:
         """The modules that an optimizer built in `__init__` moves, as this object's attributes hold them."""
@@ -323,7 +328,9 @@ class Module:
         made = Obj("unknown", "attribute", parent=obj, key=name, slot=key)
         chain: Chain = ()
         methods = cls.assigns.get(key[1:], set())
-        if methods <= {"__init__"}:
+        # A module refuses everything but a Parameter (and None) where one is registered.
+        stays = was.param and obj.kind == "module" and key[1:] not in self.survey.deleted
+        if stays or methods <= {"__init__"}:
             copy_facts(was, made)
             if made.graph is not False and key[1:] in frozen_attributes(self):
                 if made.kind == "module":
@@ -459,6 +466,12 @@ def _stored_later(module: Module) -> frozenset[str]:
         for node in one.found.get(ast.Attribute, ())
         if isinstance(node.ctx, ast.Store)
     )
+
+
+def _gives_back(made: Obj) -> bool:
+    """Whether a module of torch.nn may return the very tensor that it is given: `Identity`, `Dropout`."""
+    op = ops.function(made.cls)
+    return op is not None and op.form == "module" and op.result in ("maybe", "same")
 
 
 def _of_another_library(name: str) -> bool:

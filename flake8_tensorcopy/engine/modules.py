@@ -12,12 +12,15 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     fresh,
 )
+from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.freezing import Asked, applied, asked_by, frozen, switch
 from flake8_tensorcopy.engine.graph import graph_of_result
+from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.parameters import assigned
 from flake8_tensorcopy.engine.registration import handed
+from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.replaced import built, note_step
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
@@ -39,6 +42,9 @@ from flake8_tensorcopy.engine.values import (
     Value,
 )
 from flake8_tensorcopy.engine.writes import write_to
+
+BASE = ".<base>"  # the slot of an object for what its base, of torch.nn, is
+_ADDS = frozenset({"add_module", "append", "extend", "insert", "register_module", "setattr", "__setitem__"})
 
 
 def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | None) -> None:
@@ -152,8 +158,9 @@ def make_optimizer(run: Run, node: ast.Call, name: str, args: Args) -> Value:
 
 def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     obj = Obj("module", "fresh", node, made="torch.nn.Sequential", cls="torch.nn.Sequential")
-    if args.values and not args.spread and not any(value.kind == "dict" for value in args.values):
-        obj.data = ("layers", list(args.values))
+    layers = _layers(run, args)
+    if layers and not any(value.kind == "dict" for value in layers):
+        obj.data = ("layers", layers)
     elif args.spread:
         obj.data = ("some layers", list(args.values))  # `Sequential(*layers)`: what stands for any of them
     match node.args:
@@ -161,6 +168,46 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
             # `Sequential(OrderedDict([("act", nn.ReLU()), ..]))`
             obj.data = ("layers", [evaluate(run, pair.elts[-1]) for pair in pairs if isinstance(pair, ast.Tuple)])
     return Value((Ref(obj),))
+
+
+def _layers(run: Run, args: Args) -> list[Value]:
+    """The layers that a Sequential is given, if each is known; none if not."""
+    if args.spread and not args.lists:
+        return []
+    found: list[Value] = []
+    for node, value in zip(args.nodes, args.values, strict=True):
+        known = exact_items(run, args.lists[node]) if node in args.lists else [value]
+        if known is None:
+            return []
+        found += known
+    return found
+
+
+def built_by_base(run: Run, node: ast.Call, args: Args) -> None:
+    """`super().__init__(..)` in a subclass of one of torch.nn's modules that matters to whoever calls it."""
+    cls = run.function.cls
+    if cls is None or not run.params or len(cls.bases) != 1:
+        return
+    name = run.names.qualify(cls.bases[0]) or ""
+    op = ops.function(name)
+    made: Value | None = None
+    if name == "torch.nn.Sequential":
+        made = make_sequential(run, node, args)
+    elif op is not None and op.inplace_flag and args.flag("inplace", op.inplace_position):
+        made = Value((Ref(Obj("module", "fresh", node, made=name, cls=name, data="inplace")),))
+    if made is not None:
+        run.now.set_field(run.params[0], BASE, made)
+
+
+def of_base(run: Run, obj: Obj) -> Obj | None:
+    """The base, a module of torch.nn, where an object of a class that adds no method and no layer is called."""
+    cls = obj.data
+    if not isinstance(cls, Class) or cls.assigns or set(cls.methods) != {"__init__"}:
+        return None
+    if not cls.methods["__init__"].calls.isdisjoint(_ADDS):
+        return None
+    held = run.module.table(cls).get(BASE)
+    return held.obj if held is not None else None
 
 
 def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
@@ -188,6 +235,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
     ref = one.refs[0]
     obj = ref.obj
     run.asked.add(obj)
+    if name == "append" and len(args.values) == 1 and run.within and run.function.features & REPEAT:
+        appended(run, node, ref, args.values[0])
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return registered(run, node, one, args)
     if name == "state_dict" and not library.says_optimizer(obj.key):

@@ -25,7 +25,7 @@ from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.linked import operand, positions
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
-from flake8_tensorcopy.engine.parts import Index, turns
+from flake8_tensorcopy.engine.parts import MAX_AXES, Index, literal, turns
 from flake8_tensorcopy.engine.ratios import exponential
 from flake8_tensorcopy.engine.recurrent import averaged_in_place
 from flake8_tensorcopy.engine.registration import handed
@@ -285,16 +285,23 @@ def _as_index(short: str, given: list[int | None]) -> Index | None:
 
 def unpacked_part(run: Run, node: ast.AST, made: str, position: int, source: ast.AST) -> object:
     """Which part of a tensor is item `position` of what `unbind`, `chunk` or `split` makes of it."""
-    if not isinstance(node, ast.Call) or node.keywords:
+    if not isinstance(node, ast.Call) or any(keyword.arg != "dim" for keyword in node.keywords):
         return (source, position)
     given = node.args if is_imported(run, node.func) is None else node.args[1:]
-    match made, [_number(item) for item in given]:
-        case "unbind", [] | [0]:
-            return Index((str(position),))
-        case "chunk", [int(count)] | [int(count), 0]:
-            return Index((f"piece {position} of {count}:",))
-        case "split", [int(size)] | [int(size), 0]:
-            return Index((f"{position * size}:{position * size + size}",))
+    match made, [literal(item) for item in (*given, *(keyword.value for keyword in node.keywords))]:
+        case "unbind", [] | [int()] as numbers:
+            item, along = str(position), numbers
+        case "chunk", [int(count), *along]:
+            item = f"piece {position} of {count}:"
+        case "split", [int(size), *along]:
+            item = f"{position * size}:{position * size + size}"
+        case _:
+            return (source, position)
+    match along:
+        case []:
+            return Index((item,))
+        case [int(axis)] if -1 <= axis < MAX_AXES:
+            return Index((*[":"] * axis, item) if axis >= 0 else ("...", item))
     return (source, position)
 
 

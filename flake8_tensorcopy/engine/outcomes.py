@@ -36,16 +36,17 @@ from flake8_tensorcopy.engine.updating import change_of, under_no_grad
 from flake8_tensorcopy.engine.values import (
     Arm,
     Obj,
-    Value,
 )
 from flake8_tensorcopy.engine.written_back import repeatable
 
 
-def dropped(run: Run, call: ast.Call, value: Value) -> None:
-    """A call whose result nobody takes."""
+def dropped(run: Run, call: ast.Call) -> None:
+    """A call whose result nobody takes: a statement, or one of several calls in one."""
     known = run.method_calls.get(call)
+    alone = isinstance(run.stmt, ast.Expr) and run.stmt.value is call
     if known is None or not isinstance(call.func, ast.Attribute):
-        _dropped_function(run, call)
+        if alone:
+            _dropped_function(run, call)
         return
     base, name = known
     op = ops.method(name)
@@ -78,7 +79,7 @@ def dropped(run: Run, call: ast.Call, value: Value) -> None:
             statement=run.stmt,
             target=call.func.value,
             method=True,
-            slot=_slot(run, call.func.value),
+            slot=_slot(run, call.func.value) if alone else "",
             alone=to_device_only(run, call) and _alone(run, call.func.value, obj),
             leaf=leaf,
             recorded=leaf and run.stmt is not None and not under_no_grad(run, run.stmt),
@@ -281,12 +282,12 @@ def finish_run(run: Run) -> None:
         if isinstance(known, StaleRead):
             names = without_versions(known.reader), without_versions(known.writer)
             run.facts[mark] = changed(known, reader=names[0], writer=names[1])
-    for obj, (target, ref, _) in run.edited.items():
-        if obj not in run.loaded and ref.place is not None:
+    for obj, (target, name, _) in run.edited.items():
+        if obj not in run.loaded and name not in run.closed_over:
             run.fact(
                 LostWrite(
                     site=target,
-                    base=ref.place.name,
+                    base=name,
                     op="[...] =",
                     copied_by="state_dict",
                     index=None,

@@ -31,6 +31,7 @@ _PIECE = re.compile(r"piece (\d+) of (\d+):")
 _FLATTENING = frozenset({"reshape", "flatten", "ravel", "rearrange"})
 _WHOLE = ("[:]", "[...]")
 _EVERYTHING = (":", "0:")
+MAX_AXES = 6  # that are told apart
 
 
 class Index(NamedTuple):
@@ -191,7 +192,8 @@ class _Box:
     """The elements of a storage that a view has: along each dimension of the base what is cut out of it."""
 
     cuts: dict[int, Cut] = field(default_factory=dict)
-    axes: list[int] = field(default_factory=lambda: list(range(6)))  # which dimension each of the view's is; -1: new
+    # Which dimension each of the view's is; -1: new.
+    axes: list[int] = field(default_factory=lambda: list(range(MAX_AXES)))
     inside: bool = False  # further elements are left out, unknown which
     shaped: bool = False  # the shape is another one: an index means something else
     origin: bool = True  # the very first element is in it

@@ -9,7 +9,7 @@ from flake8_tensorcopy.engine.facts import (
     DeadRebinding,
     LeafRebound,
 )
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import LeafUpdate, Run
 from flake8_tensorcopy.engine.updating import change_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -25,8 +25,23 @@ def leaf_candidate(run: Run, place: Place, value: Value, source: ast.expr, name:
     obj = value.obj
     if obj is None or obj.owner != "fresh" or obj.leaf or value.refs[0].place is not None:
         return
-    if run.stmt is not None and (_names_gradient(run, source, name) or _from_gradient(obj, before)):
-        run.leaf_candidates[place] = (run.stmt, name)
+    if run.stmt is None:
+        return
+    if _names_gradient(run, source, name) or _from_gradient(obj, before):
+        run.leaf_candidates[place] = LeafUpdate(run.stmt, name)
+        return
+    # `w = w.clamp(0, 1)` behind it: no leaf either, and what the next update finds.
+    known = _update_of(run, before)
+    if known is not None and before is not None and not {ref.obj for ref in before.refs}.isdisjoint(_operands(obj)):
+        run.leaf_candidates[place] = known._replace(last=False)
+
+
+def _update_of(run: Run, before: Value | None) -> LeafUpdate | None:
+    """The update that computed what a name holds, if one did."""
+    if before is None:
+        return None
+    found = [run.leaf_candidates.get(ref.place) for ref in before.refs if ref.place is not None]
+    return next((one for one in found if one is not None), None)
 
 
 def _names_gradient(run: Run, source: ast.expr, name: str) -> bool:
@@ -153,7 +168,7 @@ def item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, value
     for slot in (key, "[*]"):
         for ref in run.now.fields(obj).get(slot, UNKNOWN).refs:
             if ref.obj is new and ref.place is not None and run.stmt is not None:
-                run.leaf_candidates[ref.place] = (run.stmt, name)
+                run.leaf_candidates[ref.place] = LeafUpdate(run.stmt, name)
     held = obj.data
     if isinstance(held, Value) and held.obj is not None and held.obj.leaf and run.stmt is not None:
         report(run, run.stmt, run.stmt, name, "method", held.obj.node)

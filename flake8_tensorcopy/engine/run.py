@@ -116,6 +116,14 @@ class ItemsWritten(NamedTuple):
     arms: frozenset[Arm]
 
 
+class LeafUpdate(NamedTuple):
+    """An assignment that computes what a name holds from its own gradient."""
+
+    statement: ast.stmt
+    name: str
+    last: bool = True  # nothing computes it further before it is read
+
+
 class Hooked(NamedTuple):
     """A forward hook that is registered on a module: the call, the module, what is called."""
 
@@ -229,6 +237,7 @@ class Run:
         self.operands: tuple[ast.AST, list[tuple[ast.expr, Value]]] | None = None  # of the write about to be made
         self.premises: list[Premise] = []
         self.repeats: dict[Obj, Repeat] = {}  # containers of one object
+        self.appended: dict[tuple[ast.Call, Obj], tuple[Obj, tuple[int, ...]]] = {}  # by a call first, and when
         self.repeat_places: dict[Place, Obj] = {}
         self.slot_writes: dict[Obj, Write] = {}
         self.slot_stores: set[Obj] = set()  # containers of which a slot was bound anew
@@ -240,7 +249,7 @@ class Run:
         self.assigned_states: list[Assigned] = []
         self.steps: list[int] = []  # when an optimizer stepped
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
-        self.edited: dict[Obj, tuple[ast.Subscript, Ref, ast.stmt | None]] = {}
+        self.edited: dict[Obj, tuple[ast.expr, str, ast.stmt | None]] = {}  # state_dicts: what puts something in
         self.loaded: set[Obj] = set()
         self.unwrapped: list[
             tuple[Step, str, ast.AST, ast.expr]
@@ -260,7 +269,7 @@ class Run:
         self.written_back: set[Obj] = set()
         self.cleared: dict[ast.AST, frozenset[str]] = {}  # whose gradients are cleared below a node, once asked for
         self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
-        self.leaf_candidates: dict[Place, tuple[ast.stmt, str]] = {}
+        self.leaf_candidates: dict[Place, LeafUpdate] = {}
         self.branches: dict[ast.expr, tuple[tuple[ast.expr, Value], ...]] = {}  # of conditional expressions
         self.sizes: dict[ast.AST, Given] = {}  # what calls that make or reshape were given
         self.layouts: dict[Obj, tuple[int, Layout | None]] = {}  # of what was asked for in this statement, how deep
@@ -571,14 +580,13 @@ class Run:
         self._item_gradient_read(ref, node)
         self.tape.gradients.setdefault(ref.obj, node)
         candidate = self.leaf_candidates.get(ref.place) if ref.place is not None else None
-        if (candidate is not None and not ref.obj.leaf and candidate[0] is not self.stmt) or (
-            candidate is not None and not ref.obj.leaf and self.loop
-        ):
+        if candidate is not None and not ref.obj.leaf and (self.loop or candidate.statement is not self.stmt):
             from flake8_tensorcopy.engine.rebinding import report
 
-            statement, name = candidate
             evidence = max(2, self.evidence(ref.obj, None))
-            report(self, statement, statement, name, "grad_read", node, evidence)
+            # What computes it further makes no leaf of it either: written in place here, it is none all the same.
+            repaired = candidate.statement if candidate.last else None
+            report(self, candidate.statement, repaired, candidate.name, "grad_read", node, evidence)
 
     def _item_gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """The same item, met again by the next pass of the outer loop under another value of its index."""

@@ -557,3 +557,12 @@ def _replaced(run: Run, optimizer: Obj) -> bool:
         return False
     held = [state.fields(holder).get(optimizer.slot) for state in states]
     return bool(held) and all(value is not None and all(ref.obj is not optimizer for ref in value) for value in held)
+
+
+def edit_snapshot(run: Run, site: ast.expr, state: ast.expr, ref: Ref, value: Value) -> None:
+    """A tensor is put into a state_dict, under a name or just made: lost, unless it is loaded back."""
+    plain = not value.refs and value.kind in ("number", "str", "none")
+    named = ref.place is not None and isinstance(state, ast.Name)
+    if ref.obj.data == "state" and not plain and (named or (ref.place is None and isinstance(state, ast.Call))):
+        name = ref.place.name if ref.place is not None else run.short(state)
+        run.edited.setdefault(ref.obj, (site, name, run.stmt))

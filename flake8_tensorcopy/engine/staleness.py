@@ -59,6 +59,7 @@ _ROLES = (
     "return",
     "difference",
 )
+_MOVED = frozenset({"store", "argument", "operand", "difference"})
 _RANK = {role: rank for rank, role in enumerate(_ROLES)}
 
 
@@ -134,7 +135,8 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         return
     roles = [other.role for other in uses if other.ref.place is place]
     role = max(roles, key=lambda name: _RANK.get(name, 0))
-    if run.knows_stale(write.node, place, (len(uses) > 1, "difference" in roles, _RANK.get(role, 0))):
+    moved = _moves(run, use, write)
+    if run.knows_stale(write.node, place, (moved, len(uses) > 1, "difference" in roles, _RANK.get(role, 0))):
         stored_read(run, use, write)
         return
     read_chain, written_chain = ref.chain[: ref.held], write.ref.chain[: write.ref.held]
@@ -155,7 +157,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         for other in uses
     )
     # A binding is reported once for each write; the strongest read is kept.
-    strength = (together, "difference" in roles, _RANK.get(role, 0))
+    strength = (moved, together, "difference" in roles, _RANK.get(role, 0))
     if run.knows_stale(write.node, place, strength):
         stored_read(run, use, write)
         return
@@ -192,6 +194,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             certain=not (use.mixed or write.mixed) and _whichever(run, use, write),
             writer_certain=not write.mixed,
             same_part=bool(keys) and keys == their_keys,
+            moved=moved,
             reader_is_source=not mine and place.origin != "name",
             parameter=ref.obj.param or ref.obj.slot == ".grad",
             writer_used=False,
@@ -204,6 +207,22 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         between=(place, writer, write.time, ref.obj),
     )
     stored_read(run, use, write)
+
+
+def _moves(run: Run, use: Use, write: Write) -> bool:
+    """What a part held goes into another part of the same tensor, after that part was written from the same tensor:
+    `x[i] = x[j]; x[j] = was`."""
+    if write.how != "subscript" or use.role not in _MOVED or not isinstance(write.stmt, ast.Assign):
+        return False
+    obj, source = use.ref.obj, write.stmt.value
+    if not any(
+        one.stmt is run.stmt and one.how == "subscript" and not must_overlap(one.ref.chain, write.ref.chain)
+        for one in run.now.written(obj)
+    ):
+        return False
+    held = (run.now.env.get(name) for name in run.names_in(source))
+    named = any(ref.obj is obj for value in held if value is not None for ref in value.refs)
+    return named or f"{write.target}[" in run.text(source)
 
 
 def _chained(place: Place, writer: Place) -> ast.Assign | None:

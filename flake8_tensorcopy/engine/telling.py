@@ -58,6 +58,7 @@ from flake8_tensorcopy.engine.forms import (
     behind_detach,
     bound_by,
     called_name,
+    calls_for_nothing,
     class_called,
     is_of_self,
     names_again,
@@ -181,8 +182,9 @@ def scan(owner: Function, nodes: Iterable[ast.AST], result: Survey) -> None:
         if isinstance(item, (ast.Name, ast.Attribute)) and not bound_by(node.generators, item):
             features |= REPEAT
     for node in get(ast.Expr, ()):
-        if type(node.value) is ast.Call and type(node.value.func) is ast.Attribute:
-            features |= _OF_STATEMENT[node.value.func.attr]
+        for call in (node.value,) if type(node.value) is ast.Call else calls_for_nothing(node.value):
+            if type(call.func) is ast.Attribute:
+                features |= _OF_STATEMENT[call.func.attr]
     for node in (*get(ast.For, ()), *get(ast.AsyncFor, ())):
         features |= SHARE
         if fills and any(called_name(one) in _OF_MODULES for one in (node.iter, *getattr(node.iter, "args", ()))):
@@ -301,6 +303,8 @@ def _settle(owner: Function) -> None:
     if not isinstance(owner.node, ast.Module):
         features &= ~(0 if "view" in calls else TURNED)
         features &= ~(0 if "view" in calls or "reshape" in calls else UNPACKED)
+    if owner.loops and "append" in calls and not library.HOLDERS.isdisjoint(calls):
+        features |= REPEAT  # perhaps one layer, again and again
     owner.features = features
     if owner.loops & owner.stores:
         owner.features |= LOOP_REBIND

@@ -55,10 +55,12 @@ _OPTIMIZERS = frozenset(
 _MOVES = frozenset({"cpu", "cuda", *CASTS})
 _CHAINED = frozenset({"clone", "contiguous", "detach", *_MOVES})
 _STORING = _WRAPS | _STORAGE_CALLS | {"append", "deepcopy", "fromkeys", "load_state_dict"}
+# What takes a parameter out of its module, or puts something computed in its place.
+_UNREGISTERING = frozenset({"delattr", "register_parametrization", "spectral_norm", "weight_norm"})
 # Every name that `_call` looks for; those that end in an underscore come on top.
 _NAMES = (
     _WRAPS | _STORAGE_CALLS | _STORES | _CONSTRUCTORS | _OPTIMIZERS | _CHAINED
-    | frozenset("delattr load_state_dict deepcopy fromkeys setattr copy exp view reshape".split())
+    | _UNREGISTERING | frozenset("load_state_dict deepcopy fromkeys setattr copy exp view reshape pop".split())
 )  # fmt: skip
 _KEYWORDS = frozenset("requires_grad non_blocking pin_memory collate_fn out inplace mmap_mode".split())
 
@@ -105,8 +107,11 @@ def tell_calls(owner: Function, nodes: list[ast.Call], result: Survey) -> int:
 def _call(owner: Function, node: ast.Call, called: str, result: Survey, known: int) -> int:
     """The features of a call whose name, or one of whose arguments, means something; none needs to be `known` twice."""
     cls = owner.cls
-    if called == "delattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
+    if called in _UNREGISTERING and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
         result.deleted.add(str(node.args[1].value))
+    if called == "pop" and node.args and isinstance(node.args[0], ast.Constant):
+        if isinstance(node.func, ast.Attribute) and last_name(node.func.value) == "_parameters":
+            result.deleted.add(str(node.args[0].value))
     if cls is not None and called == "load_state_dict":
         _restore(cls, owner, node)
     features = OPTIMIZER if called in _OPTIMIZERS else PLACED if called == "setattr" else 0

@@ -39,7 +39,7 @@ def when_of(op: str) -> str:
     if op.startswith("Dropout") or op in ("dropout", "AlphaDropout", "FeatureAlphaDropout"):
         return "in eval mode"
     if op == "Identity":
-        return "always"
+        return "wherever it stands"
     return "same dtype"
 
 

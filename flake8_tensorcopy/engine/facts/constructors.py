@@ -18,7 +18,7 @@ class RepeatedReference(Fact):
     item: ast.AST  # what stands in every slot
     name: str  # the same as text
     holds: str  # layer parameter tensor
-    how: str  # multiplied comprehension fromkeys
+    how: str  # multiplied comprehension fromkeys appended
     anew: bool  # evaluated again, the item is another object that shares nothing with the first
     constant: bool  # and a tensor with the same values
     written: ast.AST | None  # the write in place to one slot, of a tensor

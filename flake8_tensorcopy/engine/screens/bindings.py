@@ -68,6 +68,8 @@ def _reads_first(block: list[ast.stmt], name: str) -> bool | None:
     for one in block:
         found: bool | None = None
         match one:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr="grad")], value=ast.Constant(value=None)):
+                pass  # the gradient is let go of: nothing is read for that
             case ast.Expr() | ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert() | ast.Delete():
                 found = _reads([one], name) or None
             case ast.Return():

@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.forms import calls_for_nothing
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch, methods, sketch_of
 from flake8_tensorcopy.engine.source import Survey, called_name
@@ -27,10 +28,9 @@ def dropped_result(sketch: Sketch) -> bool:
     method is called on may be known for a tensor."""
     evidence = Evidence(sketch)
     return any(
-        isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Attribute)
-        and _gives(evidence, node.value, node.value.func)
+        isinstance(call.func, ast.Attribute) and _gives(evidence, call, call.func)
         for node in sketch.function.found.get(ast.Expr, ())
+        for call in calls_for_nothing(node.value)
     )
 
 

@@ -21,7 +21,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     find,
 )
 from flake8_tensorcopy.engine.screens.kept import module_keeps
-from flake8_tensorcopy.engine.screens.layers import gives_back, marks_of
+from flake8_tensorcopy.engine.screens.layers import IN_PLACE, PASSING, gives_back, makers, marks_of
 from flake8_tensorcopy.engine.screens.looks import collects, is_number, name_called
 from flake8_tensorcopy.engine.source import Class, Function, Survey
 
@@ -181,18 +181,20 @@ class Sketches:
     @cached_property
     def _made(self) -> dict[str, frozenset[str]]:
         found: dict[str, frozenset[str]] = {}
-        classes = self.survey.classes
+        classes, built = self.survey.classes, self.survey.once(makers)
         for function in self.survey.all:
             marked = function.features & INPLACE_MODULE or any(gives_back(name) for name in function.calls)
-            if not marked and function.calls.isdisjoint(classes):
+            if not marked and function.calls.isdisjoint(classes) and function.calls.isdisjoint(built):
                 continue
             for node in function.found.get(ast.Assign, ()):
                 if attributes := _attributes(node):
-                    made = marks_of(node.value) | {
-                        one.func.id
-                        for one in walk(node.value)
-                        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in classes
-                    }
+                    made = marks_of(node.value)
+                    for one in walk(node.value):
+                        if isinstance(one, ast.Call):
+                            if isinstance(one.func, ast.Name) and one.func.id in classes:
+                                made |= {one.func.id}
+                            if name_called(one.func) in built:
+                                made |= {IN_PLACE, PASSING}
                     for name in attributes if made else ():
                         found[name] = found.get(name, NOTHING) | made
         return found

@@ -6,11 +6,34 @@ import ast
 from functools import lru_cache
 
 from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.features import INPLACE_MODULE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.looks import name_called
+from flake8_tensorcopy.engine.source import Survey
 
 # Marks among the classes of an object.
 IN_PLACE, PASSING = "<in place>", "<passing>"
+
+
+def makers(survey: Survey) -> frozenset[str]:
+    """The functions that make modules which work in place, by name, and the classes of such modules that run what
+    torch.nn does; also those that call one of them."""
+    calls: dict[str, set[str]] = {}
+    found: set[str] = set()
+    for function in survey.all:
+        name = function.name
+        if function.cls is not None and name == "__init__" and "forward" not in function.cls.methods:
+            name = function.cls.name
+        if name[:2] != "__":
+            calls.setdefault(name, set()).update(function.calls)
+            if function.features & INPLACE_MODULE:
+                found.add(name)
+    pending = len(found)
+    while pending:
+        more = {name for name, called in calls.items() if name not in found and not called.isdisjoint(found)}
+        found |= more
+        pending = len(more)
+    return frozenset(found)
 
 
 @lru_cache(maxsize=1024)

@@ -145,6 +145,12 @@ def repeats(function: Function) -> list[tuple[ast.expr, ast.expr]]:
         for node in nodes.get(ast.Call, ()):
             if isinstance(node.func, ast.Attribute) and node.func.attr == "fromkeys" and len(node.args) == 2:
                 found.append((node, node.args[1]))
+    if "append" in function.calls and not HOLDERS.isdisjoint(function.calls):
+        for statement in (one for loop in nodes.get(ast.For, ()) for one in loop.body):
+            match statement:
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[item]) as node):
+                    if isinstance(item, (ast.Name, ast.Attribute)):
+                        found.append((node, item))
     return found
 
 

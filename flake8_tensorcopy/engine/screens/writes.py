@@ -157,11 +157,12 @@ def handed_out(sketch: Sketch) -> bool:
 
 
 def _swaps(sketch: Sketch) -> bool:
-    """`x[i], x[j] = x[j], x[i]`."""
+    """`x[i], x[j] = x[j], x[i]`, also where what is stored has names."""
     return any(
         isinstance(target, ast.Tuple)
         and isinstance(node.value, ast.Tuple)
-        and all(isinstance(item, ast.Subscript) for item in (*target.elts, *node.value.elts))
+        and all(isinstance(item, ast.Subscript) for item in target.elts)
+        and all(isinstance(item, (ast.Subscript, ast.Name)) for item in node.value.elts)
         for node in sketch.function.found.get(ast.Assign, ())
         for target in node.targets[:1]
     )
@@ -235,7 +236,7 @@ def _given_back(write: Write) -> bool:
 
 def lost_write(sketch: Sketch) -> bool:
     """What is written may be a copy that nobody holds: made by an index that picks, or by a call."""
-    if sketch.features & STATE_DICT and sketch.function.found.get(ast.Subscript):
+    if sketch.features & STATE_DICT and ("update" in sketch.function.calls or sketch.function.found.get(ast.Subscript)):
         return True
     for write in _writes(sketch):
         target = write.target
