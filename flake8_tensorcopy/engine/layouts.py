@@ -422,7 +422,7 @@ def _step(run: Run, layout: Layout, link: Link) -> Layout | None:
         return None
     if op in _TURNS:
         return _turned(run, layout, link)
-    if op in _SEVERAL or (op == "iteration" and isinstance(node, ast.Call) and called_name(node) in _SEVERAL):
+    if op in _SEVERAL or (op == "iteration" and _splits(run, node)):
         return _part(run, layout, node)
     if op == "iteration":
         return axes.dropped(layout, 0)
@@ -457,13 +457,21 @@ def _step(run: Run, layout: Layout, link: Link) -> Layout | None:
     return None
 
 
+def _splits(run: Run, node: ast.AST) -> str:
+    """The name of the operation, if a call makes several views of one tensor."""
+    name = (is_imported(run, node.func) or called_name(node)) if isinstance(node, ast.Call) else ""
+    short = name.rpartition(".")[2]
+    return short if short in _SEVERAL else ""
+
+
 def _part(run: Run, layout: Layout, node: ast.AST) -> Layout | None:
     """One of what `unbind`, `chunk` or `split` makes: a part may be a single row, so strides are not known."""
-    if not isinstance(node, ast.Call) or called_name(node) not in _SEVERAL:
+    name = _splits(run, node)
+    if not isinstance(node, ast.Call) or not name:
         return None
     given = _own_arguments(run, node)
     named = {one.arg: one.value for one in node.keywords}
-    unbound = called_name(node) == "unbind"
+    unbound = name == "unbind"
     place = 0 if unbound else 1
     dim = named.get("dim", given[place] if len(given) > place else None)
     axis = literal(dim) if dim is not None else 0
