@@ -52,8 +52,8 @@ Silent where
 - the base is a fresh local tensor that is returned;
 - the view takes the base's name (`x = x.view(-1)`), or is written directly (`x[:, 0] += 1`);
 - the slices do not overlap, or the index is a list, mask or tensor, which copies;
-- the kept name does not say that it was meant to keep the old value, and what it names does not go into another part
-  of the same tensor.
+- the kept name does not say that it was meant to keep the old value, and what it names does not go into the very part
+  that its own was written from.
 
 Only with preview: a write through a named view whose base is an argument, attribute or container item and is read
 afterwards as the old value.

@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
 from flake8_tensorcopy.engine.handed_out import bound_in_last_pass, stored_read
 from flake8_tensorcopy.engine.liveness import only_looked_at
 from flake8_tensorcopy.engine.mutated import argument_read, items_read
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
@@ -210,19 +211,30 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
 
 
 def _moves(run: Run, use: Use, write: Write) -> bool:
-    """What a part held goes into another part of the same tensor, after that part was written from the same tensor:
-    `x[i] = x[j]; x[j] = was`."""
+    """What a part held goes into another part of the same tensor, which that part was written from: `x[i] = x[j]` and
+    then `x[j] = was`."""
     if write.how != "subscript" or use.role not in _MOVED or not isinstance(write.stmt, ast.Assign):
         return False
-    obj, source = use.ref.obj, write.stmt.value
-    if not any(
-        one.stmt is run.stmt and one.how == "subscript" and not must_overlap(one.ref.chain, write.ref.chain)
-        for one in run.now.written(obj)
-    ):
+    into = [
+        one
+        for one in run.now.written(use.ref.obj)
+        if one.stmt is run.stmt and one.how == "subscript" and not must_overlap(one.ref.chain, write.ref.chain)
+    ]
+    if not into:
         return False
-    held = (run.now.env.get(name) for name in run.names_in(source))
-    named = any(ref.obj is obj for value in held if value is not None for ref in value.refs)
-    return named or f"{write.target}[" in run.text(source)
+    source = write.stmt.value
+    texts = {run.text(node) for node in walk(source) if isinstance(node, ast.Subscript)}
+    held = [run.now.env.get(name) for name in run.names_in(source)]
+    parts = [
+        ref.chain
+        for value in held
+        if value is not None
+        for ref in value.refs
+        if ref.obj is use.ref.obj and not must_overlap(ref.chain, write.ref.chain)
+    ]
+    return any(
+        run.text(one.node) in texts or any(must_overlap(chain, one.ref.chain) for chain in parts) for one in into
+    )
 
 
 def _chained(place: Place, writer: Place) -> ast.Assign | None:

@@ -47,7 +47,7 @@ class StaleRead(Fact):
     maybe_op: str  # of the ops between the two, the one that may or may not copy
     handed: bool = False  # the reader is what a method returned, and the method is where the copy is missing
     copies: tuple[Copy, ...] = ()  # where one would part the two, the best place first
-    moved: bool = False  # what a part held goes into another part of the tensor, after it was written from the tensor
+    moved: bool = False  # what a part held goes into another part of the tensor, which it was written from before
     chained: ast.Assign | None = None  # `a = b = x`, which bound both names to one tensor
 
     @property
