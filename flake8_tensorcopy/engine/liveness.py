@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from flake8_tensorcopy.engine import library, ops
-from flake8_tensorcopy.engine.forms import called_name
 from flake8_tensorcopy.engine.run import Run
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -93,13 +92,14 @@ def only_looked_at(run: Run, over: ast.AST) -> bool:
     names = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
     whole = outer if isinstance(outer, ast.For) else parents.get(outer)
     return whole is not None and all(
-        _looks_at(parents, node)
+        _looks_at(run, node)
         for node in ast.walk(whole)
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
     )
 
 
-def _looks_at(parents: dict[ast.AST, ast.AST], node: ast.expr) -> bool:
+def _looks_at(run: Run, node: ast.expr) -> bool:
+    parents = run.parents()
     match parents.get(node):
         case ast.Attribute(attr="grad") as outer:
             test = parents.get(outer)
@@ -108,8 +108,9 @@ def _looks_at(parents: dict[ast.AST, ast.AST], node: ast.expr) -> bool:
             return name in library.METADATA or name.startswith("new_")
         case ast.Compare(ops=signs):
             return all(isinstance(op, (ast.Is, ast.IsNot)) for op in signs)
-        case ast.Call(args=[first, *_]) as call if first is node:
-            return called_name(call).endswith("_like") or called_name(call) in ("id", "isinstance", "len")
+        case ast.Call(func=func, args=[first, *_]) if first is node:
+            called = run.names.qualify(func) or getattr(func, "id", "")
+            return called.endswith("_like") or called in ("id", "isinstance", "len")
     return False
 
 
