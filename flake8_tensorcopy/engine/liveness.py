@@ -109,7 +109,7 @@ def _looks_at(run: Run, node: ast.expr) -> bool:
         case ast.Compare(ops=signs):
             return all(isinstance(op, (ast.Is, ast.IsNot)) for op in signs)
         case ast.Call(func=func, args=[first, *_]) if first is node:
-            called = run.names.qualify(func) or getattr(func, "id", "")
+            called = run.names.qualify(func) or str(getattr(func, "id", ""))
             return called.endswith("_like") or called in ("id", "isinstance", "len")
     return False
 
