@@ -175,9 +175,7 @@ def _statement(run: Run, node: ast.stmt) -> None:
     if run.handlers and run.state is not None:
         run.handlers[-1].add(run.state.copy())
     handler(run, node)
-    finish(
-        run,
-    )
+    finish(run)
     if run.pointer_tests:
         pointer_results(run, asserted=False, guards=False)
     run.stmt = outer
@@ -233,9 +231,7 @@ def _return(run: Run, node: ast.Return) -> None:
         made_in_inference_mode(run, value)
         run.use_deep(value, node.value, "return")
         accumulated(run)
-    finish(
-        run,
-    )
+    finish(run)
     pointer_results(run, asserted=False, guards=False)
     run.returned.append(Returned(value, run.now, node))
     run.state = None
@@ -249,9 +245,7 @@ def _if(run: Run, node: ast.If) -> None:
             _block(run, node.body if node.test.value else node.orelse)
             break
         run.use(evaluate(run, node.test), node.test, "test")
-        finish(
-            run,
-        )
+        finish(run)
         pointer_results(run, asserted=False, guards=only_copies(run, node))
         yes, no = arm_of(run, node.test)
         before = run.now
@@ -367,9 +361,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     run.leaves_early = looks[0]
     run.use_iterated(value, node.iter)
     run.leaves_early = False
-    finish(
-        run,
-    )
+    finish(run)
 
     run.iterating.append(node.iter)
     known = exact_items(run, value) if not run.loop and not looks[1] else None
@@ -409,9 +401,7 @@ def _while(run: Run, node: ast.While) -> None:
     def head() -> None:
         run.stmt = node
         run.use(evaluate(run, node.test), node.test, "test")
-        finish(
-            run,
-        )
+        finish(run)
         if run.state is not None:
             refine(run, node.test, True)
 
@@ -438,9 +428,7 @@ def _with(run: Run, node: ast.With | ast.AsyncWith) -> None:
                 value if not value.refs or value.refs[0].obj.kind != "unknown" else UNKNOWN,
                 item.context_expr,
             )
-    finish(
-        run,
-    )
+    finish(run)
     run.quiet += quiet
     run.tape.expected += expected
     run.tape.in_inference += inference
@@ -511,9 +499,7 @@ def _assert(run: Run, node: ast.Assert) -> None:
     if node.msg is not None:
         evaluate(run, node.msg)
     pointer_results(run, asserted=True, guards=False)
-    finish(
-        run,
-    )
+    finish(run)
     refine(run, node.test, True)
 
 
@@ -542,9 +528,7 @@ def _class(run: Run, node: ast.ClassDef) -> None:
 def _match(run: Run, node: ast.Match) -> None:
     subject = evaluate(run, node.subject)
     run.use(subject, node.subject, "test")
-    finish(
-        run,
-    )
+    finish(run)
     before = run.now
     exits: list[State | None] = []
     exhaustive = False

@@ -248,9 +248,7 @@ def batch_of_tensors(run: Run, node: ast.For | ast.AsyncFor) -> None:
 
 def finish_run(run: Run) -> None:
     """Facts that need the whole function: bindings never read, moves only logged, snapshots edited for nothing."""
-    settle(
-        run,
-    )
+    settle(run)
     _settle_dropped(run)
     shared_defaults(run)
     kept_results(run)
