@@ -66,6 +66,11 @@ def to_detach(run: Run, source: ast.expr, text: str) -> tuple[ast.expr, ...]:
     """What of a new sum would have to be detached: what is added to the old one, or the whole."""
     if isinstance(source, ast.IfExp):
         return (*to_detach(run, source.body, text), *to_detach(run, source.orelse, text))
+    match source:
+        case ast.Call(func=ast.Attribute(value=old, attr="lerp"), args=[new, _]) if run.text(old) == text:
+            return (new,)
+        case ast.Call(func=func, args=[old, new, _]) if run.names.qualify(func) == "torch.lerp":
+            return (new if run.text(old) == text else source,)
     _, added = _added(run, source, text) if isinstance(source, ast.BinOp) else (False, [])
     return (added[0] if len(added) == 1 else source,)
 

@@ -295,7 +295,8 @@ class Observation:
             if is_data(result) and not region_of(result).isdisjoint(region_of(target.value)):
                 return Val(result, target.origin, target.made | {self.frame.line}, target.path)
             return Val(result)
-        return self.derived(result, operands, name)
+        # `zeros_like(x)` asks for the shape, dtype and device of x, and reads nothing of it.
+        return self.derived(result, operands[1:] if name.endswith("_like") else operands, name)
 
     discarded = False
 
