@@ -211,6 +211,16 @@ def returning(size: int) -> str:
     )
 
 
+def carried(size: int) -> str:
+    """Functions that hand one object on, each of which changes one more of the tensors that it holds."""
+    return HEAD + "".join(
+        f"def step{n}(state, options):\n    state.table{n}.mul_(options.rate{n})\n"
+        + (f"    step{n - 1}(state, options)\n" if n else "")
+        + f"    return state.table{n}\n\n\n"
+        for n in range(size)
+    )
+
+
 # The sizes of each: the last is about ten times the one before.
 SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "the same code, repeated": (repeated, (45, 450, 4_500)),
@@ -227,6 +237,7 @@ SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "methods that hand out": (returning, (5, 50, 500)),
     "a list appended to": (appended, (30, 100, 300, 1_000)),
     "functions that call each other": (calls, (5, 50, 500)),
+    "functions that hand an object on": (carried, (5, 50, 500)),
     "methods of one class": (methods, (5, 50, 500)),
     "loops in a row": (loops, (10, 100, 1_000)),
     "blocks 18 deep": (nested, (1, 10, 100)),

@@ -76,6 +76,7 @@ LONG: dict[Callable[[int], str], int] = {
     shapes.appended: 120,
     shapes.loops: 40,
     shapes.calls: 40,
+    shapes.carried: 40,
     shapes.methods: 40,
 }
 

@@ -71,9 +71,13 @@ def applied(trace: Trace, given: Given, effects: Effects) -> Groups:
     """Do to what a call is given what a function does to its parameters; what it returns of them."""
 
     node = given.node
+    meant = {
+        parameter: _meant(trace, given, effects, parameter)
+        for parameter in {parameter for one in effects.groups for parameter, _ in one.paths}
+    }
     result: list[Group] = []
     for one in effects.groups:
-        parts = [(parameter, *_meant(trace, given, effects, parameter, keys)) for parameter, keys in one.paths]
+        parts = [(parameter, *_part(*meant[parameter], keys)) for parameter, keys in one.paths]
         groups = tuple(group for _, part, _ in parts for group in part)
         if not groups:
             continue
@@ -94,8 +98,8 @@ def applied(trace: Trace, given: Given, effects: Effects) -> Groups:
     return tuple(result)
 
 
-def _meant(trace: Trace, given: Given, effects: Effects, parameter: str, keys: tuple[str, ...]) -> tuple[Groups, str]:
-    """What a part of a parameter is in a call, and what it is called there."""
+def _meant(trace: Trace, given: Given, effects: Effects, parameter: str) -> tuple[Groups, str]:
+    """What a parameter is in a call, and what it is called there."""
     node = given.node
     shown = ""
     spread = any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords)
@@ -113,6 +117,11 @@ def _meant(trace: Trace, given: Given, effects: Effects, parameter: str, keys: t
         groups = given.arguments[position] if position < len(given.arguments) else ()
         one = node.args[position] if position < len(node.args) else None
         shown = one.id if isinstance(one, ast.Name) else ""
+    return groups, shown
+
+
+def _part(groups: Groups, shown: str, keys: tuple[str, ...]) -> tuple[Groups, str]:
+    """What lies under some keys of what a call is given, and what that is called."""
     if not keys:
         groups = tuple(collapse(one) if one.container else one for one in groups)
     for key in keys:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 MAX_DEPTH = 8  # of calls that are looked into; what lies deeper may do anything
+MAX_PATHS = 32  # of all effects of a function: callers carry each of them on; one that has more may do anything
 
 _CALLED = ("forward", "__call__")  # what a call of an object runs
 HANDED_ON = CONVERTED | EXPANDED | GRADIENT | VIEWED | PUT
@@ -366,6 +367,8 @@ def effects_of(sketch: Sketch) -> Effects | None:
         for group, paths in outside.items()
         if group in written or group in returned or len(paths) > 1
     )
+    if sum(len(effect.paths) for effect in found) > MAX_PATHS:
+        return sketch.anything
     if fresh is None and _returns_pairs(trace.returned, outside):
         fresh = 0
     return Effects(sketch.given, found, fresh) if found or fresh is not None else None
