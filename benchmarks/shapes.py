@@ -211,6 +211,33 @@ def returning(size: int) -> str:
     )
 
 
+def trainings(size: int) -> str:
+    """One function that trains in one loop after the other."""
+    return (
+        HEAD
+        + "def train(model, loader, optimizer):\n    total = 0.0\n"
+        + "".join(
+            "    for batch in loader:\n        loss = model(batch).mean()\n        optimizer.zero_grad()\n"
+            "        loss.backward()\n        optimizer.step()\n        total += loss.detach()\n"
+            for _ in range(size)
+        )
+        + "    return total\n"
+    )
+
+
+def closures(size: int) -> str:
+    """One function with many inside, each of which is called once."""
+    return (
+        HEAD
+        + "def run(x, scale):\n"
+        + "".join(
+            f"    def change{n}(part):\n        part.mul_(scale)\n        return part\n\n    y{n} = change{n}(x[{n}])\n"
+            for n in range(size)
+        )
+        + "    return x\n"
+    )
+
+
 def carried(size: int) -> str:
     """Functions that hand one object on, each of which changes one more of the tensors that it holds."""
     return HEAD + "".join(
@@ -237,6 +264,8 @@ SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "methods that hand out": (returning, (5, 50, 500)),
     "a list appended to": (appended, (30, 100, 300, 1_000)),
     "functions that call each other": (calls, (5, 50, 500)),
+    "training loops in a row": (trainings, (10, 100, 1_000)),
+    "functions in one function": (closures, (10, 100, 1_000)),
     "functions that hand an object on": (carried, (5, 50, 500)),
     "methods of one class": (methods, (5, 50, 500)),
     "loops in a row": (loops, (10, 100, 1_000)),

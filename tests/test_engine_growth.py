@@ -54,6 +54,7 @@ SIZES: dict[Callable[[int], str], int] = {
     shapes.exits: 30,
     shapes.attributes: 30,
     shapes.returning: 10,
+    shapes.trainings: 10,
 }
 
 
@@ -77,6 +78,7 @@ LONG: dict[Callable[[int], str], int] = {
     shapes.loops: 40,
     shapes.calls: 40,
     shapes.carried: 40,
+    shapes.closures: 200,
     shapes.methods: 40,
 }
 

@@ -42,6 +42,8 @@ def module_like(run: Run, obj: Obj) -> bool:
 def module_used(run: Run, ref: Ref, node: ast.AST, called: bool) -> None:
     """The statement uses a module: say so if its name was to keep another one, which training has left nowhere."""
     run.used.append(Used(ref.obj, run.count(), called, run.now.grad))
+    if ref.place is None or not _meant_to_stay(run, ref, ref.place):
+        return
     for write in sorted(run.now.written(ref.obj), key=_tick):
         if write.how == "training" and write not in ref.seen:
             alias_read(run, ref, write, node)
@@ -63,9 +65,9 @@ def alias_read(run: Run, ref: Ref, write: Write, node: ast.AST) -> None:
     own = [link for link in ref.chain[: ref.held] if link.op != "="]
     if any(link.kind not in (ALIAS, MAYBE) for link in own) or not _alone(run, place, obj):
         return
-    frozen = library.says_frozen(place.name)
-    if not (frozen or (run.now.grad is False and _moved(ref))):
+    if not _meant_to_stay(run, ref, place):
         return
+    frozen = library.says_frozen(place.name)
     site = place.node
     if site is None:
         taken = _taken_from(run, obj, place) if library.says_frozen(place.name, source=True) else None
@@ -168,6 +170,11 @@ def _taken_from(run: Run, obj: Obj, place: Place) -> Place | None:
             if ref.obj is obj and len(value.refs) == 1 and place in ref.via:
                 return ref.place
     return None
+
+
+def _meant_to_stay(run: Run, ref: Ref, place: Place) -> bool:
+    """Whether a name says that it keeps a module as it is, or the module is used without grad after a move."""
+    return library.says_frozen(place.name) or (run.now.grad is False and _moved(ref))
 
 
 def _moved(ref: Ref) -> bool:

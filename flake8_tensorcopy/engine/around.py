@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import ops
@@ -115,30 +114,10 @@ def _of_torch(module: Module, call: ast.Call) -> bool:
 
 
 def path_to(module: Module, node: ast.AST) -> list[ast.AST]:
-    """What is around a node, from its function inwards."""
+    """What is around a node and has a place of its own, from its function inwards."""
     from flake8_tensorcopy.engine.mutated import function_at
 
     function = function_at(module, node)
-    here: ast.AST | None = function.node if function is not None else module.survey.body.node
-    path: list[ast.AST] = []
-    while here is not None and here is not node:
-        path.append(here)
-        here = next((child for child in _children(here) if child is node or _covers(child, node)), None)
-    return path if here is node else []
-
-
-def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes in a node that have a place of their own."""
-    for child in ast.iter_child_nodes(node):
-        if hasattr(child, "lineno"):
-            yield child
-        else:
-            yield from _children(child)
-
-
-def _covers(outer: ast.AST, node: ast.AST) -> bool:
-    first = (getattr(outer, "lineno", 0), getattr(outer, "col_offset", 0))
-    last = (getattr(outer, "end_lineno", 0), getattr(outer, "end_col_offset", 0))
-    start = (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
-    end = (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0))
-    return first <= start and end <= last
+    top = function.node if function is not None else module.survey.body.node
+    above = [one for one in module.below(top).around(node) if one is top or hasattr(one, "lineno")]
+    return above[::-1]

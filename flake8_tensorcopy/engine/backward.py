@@ -167,15 +167,6 @@ def same_pass(backward: Backward, loop: tuple[int, ...], arms: frozenset[object]
     return backward.loop[: len(loop)] == loop and not exclusive(backward.arms, arms)  # type: ignore[arg-type]
 
 
-def next_pass(first: Backward, second: Backward) -> ast.stmt | None:
-    """The loop of which the two are in two passes, one after the other."""
-    for depth, (one, other) in enumerate(zip(first.loop, second.loop, strict=False)):
-        if one != other:
-            same = first.within[: depth + 1] == second.within[: depth + 1]
-            return second.within[depth] if same and other == one + 1 and depth < len(second.within) else None
-    return None
-
-
 def inside(node: ast.AST | None, loop: ast.stmt) -> bool:
     """Whether a piece of code stands in the body of a loop."""
     line: int | None = getattr(node, "lineno", None)

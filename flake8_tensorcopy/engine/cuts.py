@@ -69,19 +69,16 @@ def _on_graph(run: Run, ref: Ref) -> bool:
 
 def _of_a_teacher(run: Run, obj: Obj) -> bool:
     """Whether a value comes from a model that by its name stays as it is: a target, as a rule."""
-    reached = set(linked(obj, strict=True))
-    return any(
-        library.says_frozen(call.module.key) and not reached.isdisjoint(call.results) for call in run.trail.calls
-    )
+    return any(library.says_frozen(call.module.key) for call in run.trail.giving(linked(obj, strict=True)))
 
 
 def _from_trained(run: Run, obj: Obj, known: bool) -> bool:
     """Whether a value was computed from the output of what is called with a graph; `known`: of what is surely a module,
     by operations that make tensors of tensors."""
-    calls = {one: call for call in run.trail.calls if call.grad for one in call.results}
     for one in linked(obj, strict=True):
-        if one in calls:
-            module = calls[one].module
+        calls = [call for call in run.trail.giving((one,)) if call.grad]
+        if calls:
+            module = calls[-1].module
             if library.says_frozen(module.key):
                 return False
             if module in run.modules and (not known or module.kind == "module"):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine.backward import inside, made_at, next_pass
+from flake8_tensorcopy.engine.backward import inside, made_at
 from flake8_tensorcopy.engine.facts import GraphRetained, RecurrentState
 from flake8_tensorcopy.engine.forms import written_attribute
 from flake8_tensorcopy.engine.freezing import frozen, frozen_attributes
@@ -29,19 +29,16 @@ _GROWS = frozenset({"cat", "concat", "concatenate", "stack"})
 _SCALED = frozenset({"mul_", "div_", "*=", "/="})
 _ADDED = frozenset({"add_", "sub_", "+=", "-="})
 MAX_INPUTS = 20
+MAX_BEFORE = 20  # calls of `backward()` in the pass before: the last ones
 
 _CUTS = frozenset({"detach", "detach_", "data", "item", "numpy"})
 _OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def finish_recurrent(run: Run) -> None:
-    for position, second in enumerate(run.backwards):
-        if detached(second.ref):
-            continue
-        for first in run.backwards[:position]:
-            loop = next_pass(first, second) if not detached(first.ref) else None
-            if loop is not None and not _in_some_passes(second, loop):
-                _fed_back(run, first, second, loop)
+    for first, second, loop in _in_next_passes(run.backwards):
+        if not _in_some_passes(second, loop):
+            _fed_back(run, first, second, loop)
     for backward in run.backwards:
         if backward.retains and backward.within and not detached(backward.ref):
             _retained_for_nothing(run, backward)
@@ -49,27 +46,42 @@ def finish_recurrent(run: Run) -> None:
         _judge_kept(run, kept)
 
 
+def _in_next_passes(backwards: list[Backward]) -> Iterator[tuple[Backward, Backward, ast.stmt]]:
+    """Two calls of `backward()`, the second one in the pass after that of the first, and the loop of the two passes."""
+    passes: dict[tuple[tuple[int, ...], tuple[ast.stmt, ...]], list[Backward]] = {}
+    for second in backwards:
+        if detached(second.ref):
+            continue
+        loop, within = second.loop, second.within
+        depths = range(min(len(loop), len(within)))
+        before = [
+            first
+            for depth in depths
+            for first in passes.get(((*loop[:depth], loop[depth] - 1), within[: depth + 1]), ())
+        ]
+        for first in before[-MAX_BEFORE:]:
+            yield first, second, within[len(loop_prefix(first, second))]
+        for depth in depths:
+            passes.setdefault((loop[: depth + 1], within[: depth + 1]), []).append(second)
+
+
 def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> None:
     """Whether the second backward reaches through a state what the first one has walked."""
     walked = {one for one in linked(first.ref.obj) if _computed(one) and inside(made_at(one), loop)}
     reached = set(linked(second.ref.obj))
     depth = len(loop_prefix(first, second))
-    made = {obj: call for call in run.trail.calls for obj in call.results}
-    for call in run.trail.calls:
-        if not walked.isdisjoint(call.results):
-            walked.update(obj for obj in call.results if _computed(obj))  # what one call gives hangs together
+    for call in run.trail.giving(walked):
+        walked.update(obj for obj in call.results if _computed(obj))  # what one call gives hangs together
     if not walked & reached or _mentions(loop, _IN_PLACE):
         return
-    for call in run.trail.calls:
+    for call in run.trail.giving(reached):
         if call.loop[: depth + 1] != second.loop[: depth + 1] or call.grad is False:
             continue
-        if not any(obj in reached for obj in call.results):
-            continue
         for value in call.fed:
-            if value.refs and all(_comes_from(ref, walked, made, first, depth) for ref in value.refs):
+            if value.refs and all(_comes_from(run, ref, walked, first, depth) for ref in value.refs):
                 if not _named(value.refs[0]):
                     continue
-                state = _state(run, value.refs[0], loop, lambda ref: _comes_from(ref, walked, made, first, depth))
+                state = _state(run, value.refs[0], loop, lambda ref: _comes_from(run, ref, walked, first, depth))
                 _report(run, state, call, second, loop, first.retains)
                 return
     _carried_name(run, walked, first, second, loop)
@@ -104,13 +116,13 @@ def _computed(obj: Obj) -> bool:
     return not obj.leaf and not obj.param and obj.kind not in ("module", "instance", "optimizer") and not off(obj)
 
 
-def _comes_from(ref: Ref, walked: set[Obj], made: dict[Obj, ModuleCall], first: Backward, depth: int) -> bool:
+def _comes_from(run: Run, ref: Ref, walked: set[Obj], first: Backward, depth: int) -> bool:
     """Whether a reference hangs on the output of a module in the pass before, on the graph."""
     if detached(ref):
         return False
     for one in linked(ref.obj, strict=True):
-        call = made.get(one)
-        if one in walked and call is not None and call.grad and call.loop[: depth + 1] == first.loop[: depth + 1]:
+        calls = run.trail.giving((one,)) if one in walked else []
+        if calls and calls[-1].grad and calls[-1].loop[: depth + 1] == first.loop[: depth + 1]:
             return True
     return False
 
@@ -164,9 +176,9 @@ def _walked_again(run: Run, backward: Backward, graph: set[Obj], loop: ast.stmt)
         for write in run.log
         if write.how == "training" and inside(write.node, loop) and write.ref.obj in holds_of(run, write)
     }
-    for call in run.trail.calls:
+    for call in run.trail.giving(graph):
         outside = call.tick < backward.tick and not inside(call.node, loop)
-        if outside and call.grad and call.module in stepped and not graph.isdisjoint(call.results):
+        if outside and call.grad and call.module in stepped:
             return call.node
     return None
 
@@ -185,7 +197,7 @@ def _built_inside(run: Run, obj: Obj, loop: ast.stmt) -> bool:
     """Whether all of a graph is built in one pass: nothing of it can be walked again later."""
     called = {call.module for call in run.trail.calls}
     reached = set(linked(obj))
-    if all(reached.isdisjoint(call.results) for call in run.trail.calls if loop in call.within):
+    if all(loop not in call.within for call in run.trail.giving(reached)):
         return False  # what the loop goes over may be on a graph from before
     pending, seen = [obj], set()
     while pending:
@@ -400,8 +412,7 @@ def _judge_kept(run: Run, kept: Kept) -> None:
 
 def _kept_by_a_step(run: Run, kept: Kept) -> None:
     """A method that feeds the state of its last call into a module, and backpropagates what comes out."""
-    reached = set(linked(kept.value, strict=True))
-    if all(reached.isdisjoint(call.results) for call in run.trail.calls):
+    if not run.trail.giving(linked(kept.value, strict=True)):
         return
     outputs = _computed_with(run, kept)
     for backward in run.backwards:
@@ -434,9 +445,8 @@ def _computed_with(run: Run, kept: Kept) -> set[Obj]:
     if kept.added is not None:
         return set(kept.old)
     found = {kept.value}
-    reached = set(linked(kept.value, strict=True))
-    for call in run.trail.calls:
-        if call.grad and not reached.isdisjoint(call.results):
+    for call in run.trail.giving(linked(kept.value, strict=True)):
+        if call.grad:
             fed = {one for value in call.fed for ref in value.refs if not detached(ref) for one in linked(ref.obj)}
             if not fed.isdisjoint(kept.old):
                 found.update(call.results)

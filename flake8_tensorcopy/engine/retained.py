@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library, ops
@@ -15,6 +17,7 @@ from flake8_tensorcopy.engine.nodes import every_time, walk
 from flake8_tensorcopy.engine.reaching import surely_tensor
 from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.trail import Added
 from flake8_tensorcopy.engine.values import Obj, Ref, Value
 
@@ -280,7 +283,7 @@ def _root(node: ast.expr) -> str:
 
 def finish_retained(run: Run) -> None:
     """Of what was kept: values backpropagated in the same pass, in what is never backpropagated itself."""
-    if not run.backwards:
+    if not run.backwards or not run.trail.added:
         return
     recorded = {
         obj
@@ -293,16 +296,17 @@ def finish_retained(run: Run) -> None:
     told: dict[ast.AST, ast.AST] = {}  # sums that have been reported, by the code that makes them
     walks = Walks(run, recorded)
     for added in run.trail.added:
-        if not _outlives(run, added) or _backpropagated(run, added, walks):
+        if not _outlives(run, added) or _backpropagated(added, walks):
             continue
         if any(told.get(obj.node, added.site) is not added.site for obj in added.objs if obj.node is not None):
             continue  # a list of such sums
-        for backward in run.backwards:
-            if detached(backward.ref) or not same_pass(backward, added.loop, added.arms):
+        sources = _copied(added) if added.how == "list" else set()
+        for backward in walks.through(added.objs, sources):
+            if not same_pass(backward, added.loop, added.arms):
                 continue
             shared = [one for one in walks.terms(backward) if one in added.objs]
             certain = bool(shared) and all(_of_this_pass(one, added) for one in shared)
-            if not certain and not (added.how == "list" and _clone_of(walks.reached(backward), added)):
+            if not certain and walks.reached(backward).isdisjoint(sources):
                 continue
             told[added.made] = added.site
             kept.setdefault(added.site, []).append(added.given)
@@ -329,12 +333,15 @@ class Walks:
     def __init__(self, run: Run, recorded: set[Obj]) -> None:
         self._run = run
         self._recorded = recorded
+        self._on_graph = [backward for backward in run.backwards if not detached(backward.ref)]
         self._terms: dict[int, list[Obj]] = {}
         self._reached: dict[int, set[Obj]] = {}
         self.objs = {one for backward in run.backwards for one in ancestors(backward.ref.obj)}
         self.by_node: dict[ast.AST | None, list[Obj]] = {}
         for one in self.objs:
             self.by_node.setdefault(one.node, []).append(one)
+        self.texts = [(backward.node, run.text(backward.node)) for backward in run.backwards]
+        self.all_texts = "\n".join(text for _, text in self.texts)
 
     def terms(self, backward: Backward) -> list[Obj]:
         """The terms of the value that are surely on the graph."""
@@ -347,17 +354,41 @@ class Walks:
         """What the value hangs on, and the modules that it came through."""
         known = self._reached.get(id(backward))
         if known is None:
-            found = set(linked(backward.ref.obj))
-            found |= {call.module for call in self._run.trail.calls if not found.isdisjoint(call.results)}
-            known = self._reached[id(backward)] = found
+            known = set(linked(backward.ref.obj))
+            known |= {call.module for call in self._run.trail.giving(known)}
+            self._reached[id(backward)] = known
         return known
 
+    def through(self, objs: Iterable[Obj], sources: Iterable[Obj]) -> list[Backward]:
+        """The calls, in order, of a value of which one of the objects is a term, or that one of the sources reaches."""
+        found = {number for obj in objs for number in self._by_term.get(obj, ())}
+        found.update(number for obj in sources for number in self._by_reached.get(obj, ()))
+        return [self._on_graph[number] for number in sorted(found)]
 
-def _clone_of(reached: set[Obj], added: Added) -> bool:
-    """Whether what is kept is a copy of something that a backward went through: the copy is on the graph, too."""
+    @cached_property
+    def _by_term(self) -> dict[Obj, list[int]]:
+        return self._index(self.terms)
+
+    @cached_property
+    def _by_reached(self) -> dict[Obj, list[int]]:
+        return self._index(self.reached)
+
+    def _index(self, objs_of: Callable[[Backward], Iterable[Obj]]) -> dict[Obj, list[int]]:
+        found: dict[Obj, list[int]] = {}
+        for number, backward in enumerate(self._on_graph):
+            for one in objs_of(backward):
+                found.setdefault(one, []).append(number)
+        return found
+
+
+def _copied(added: Added) -> set[Obj]:
+    """What the values that are kept are copies of, if they are on the graph; of a parameter, its module too.
+
+    Where a backward goes through that, the copy is on the graph, too.
+    """
     copied = [one.copied for one in added.objs if one.made == "clone" and one.copied is not None]
-    sources = {ref.obj for ref in copied if not detached(ref)}
-    return any(obj.graph and (obj in reached or (obj.param and obj.parent in reached)) for obj in sources)
+    found = {ref.obj for ref in copied if not detached(ref) and ref.obj.graph}
+    return found | {obj.parent for obj in found if obj.param and obj.parent is not None}
 
 
 def _of_this_pass(obj: Obj, added: Added) -> bool:
@@ -384,32 +415,32 @@ def _outlives(run: Run, added: Added) -> bool:
 
 def _set_beside(block: ast.AST, added: Added) -> bool:
     """Whether the statements around set, empty or detach what keeps the value each time."""
-    text = ast.unparse(added.target)
+    text = text_of(added.target)
     for statement in every_time(getattr(block, "body", [])):
         if statement is added.site or statement is added.made:
             continue
         match statement:
             case ast.Assign(targets=targets):
                 flat = [item for t in targets for item in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
-                if any(ast.unparse(item) == text for item in flat):
+                if any(text_of(item) == text for item in flat):
                     return True
-            case ast.AnnAssign(target=target) if ast.unparse(target) == text:
+            case ast.AnnAssign(target=target) if text_of(target) == text:
                 return True
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=name))):
-                if name in ("clear", "pop", "popleft", "detach_", "reset") and ast.unparse(base) == text:
+                if name in ("clear", "pop", "popleft", "detach_", "reset") and text_of(base) == text:
                     return True
-            case ast.Delete(targets=targets) if any(ast.unparse(item).startswith(text) for item in targets):
+            case ast.Delete(targets=targets) if any(text_of(item).startswith(text) for item in targets):
                 return True
     return False
 
 
-def _backpropagated(run: Run, added: Added, walks: Walks) -> bool:
+def _backpropagated(added: Added, walks: Walks) -> bool:
     """Whether what keeps the value gets `backward()` somewhere: then the graph is kept on purpose."""
-    text = re.compile(rf"(?<![\w.]){re.escape(ast.unparse(added.target))}(?!\w)")
-    for backward in run.backwards:
-        if added.how != "meter" or backward.node is not added.site:
-            if text.search(run.text(backward.node)):
-                return True
+    text = text_of(added.target)
+    if text in walks.all_texts:
+        whole = re.compile(rf"(?<![\w.]){re.escape(text)}(?!\w)")
+        if any((added.how != "meter" or node is not added.site) and whole.search(said) for node, said in walks.texts):
+            return True
     if not walks.objs.isdisjoint(added.keeper):
         return True
     return any(one not in added.objs for one in walks.by_node.get(added.made, ()))

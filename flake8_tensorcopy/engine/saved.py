@@ -471,8 +471,7 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
 
 def _of_a_model(run: Run, obj: Obj) -> bool:
     """Whether a value was computed from the output of what was called with a graph, and is no model kept as it is."""
-    calls = {made: call for call in run.trail.calls if call.grad for made in call.results}
-    found = [calls[one] for one in linked(obj, strict=True) if one in calls]
+    found = [call for call in run.trail.giving(linked(obj, strict=True)) if call.grad]
     return bool(found) and not any(library.says_frozen(call.module.key) for call in found)
 
 

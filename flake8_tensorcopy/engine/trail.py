@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -98,3 +99,14 @@ class Trail:
     rebuilt: list[Rebuilt] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     alike: dict[Obj, tuple[Ref, Ref]] = field(default_factory=dict)  # differences of a tensor with itself
+    _given: dict[Obj, list[int]] = field(default_factory=dict)  # the numbers of the calls that gave each
+    _counted: int = 0
+
+    def giving(self, objs: Iterable[Obj]) -> list[ModuleCall]:
+        """The calls, in order, that gave one of these objects."""
+        for number in range(self._counted, len(self.calls)):
+            for obj in self.calls[number].results:
+                self._given.setdefault(obj, []).append(number)
+        self._counted = len(self.calls)
+        found = {number for obj in objs for number in self._given.get(obj, ())}
+        return [self.calls[number] for number in sorted(found)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -60,9 +61,10 @@ def finish_training(run: Run) -> None:
     finish_cuts(run)
     for update in run.trail.updates:
         _judge_update(run, update)
-    for backward in run.backwards:
+    steps = sorted((write for write in run.log if write.how == "training"), key=lambda write: write.tick)
+    for backward in run.backwards if steps else ():
         if not detached(backward.ref):
-            _judge_steps(run, backward)
+            _judge_steps(run, backward, steps)
     for optimizer, holds in run.trail.optimizers.items():
         _judge_parts(run, optimizer, holds)
 
@@ -168,8 +170,7 @@ def _got_gradient(run: Run, obj: Obj, backward: Backward) -> bool:
         return True
     module = obj.parent if obj.param else None
     return module is not None and (
-        module in reached
-        or any(call.module is module and not reached.isdisjoint(call.results) for call in run.trail.calls)
+        module in reached or any(call.module is module for call in run.trail.giving(reached))
     )
 
 
@@ -218,20 +219,20 @@ def _zeroing(run: Run, loop: ast.stmt) -> Iterator[ast.expr]:
 # ----- steps
 
 
-def _judge_steps(run: Run, backward: Backward) -> None:
-    steps = [
-        write
-        for write in run.log
-        if write.how == "training" and write.tick < backward.tick and not exclusive(write.arms, backward.arms)
-    ][-MAX_STEPS:]
+def _judge_steps(run: Run, backward: Backward, every: Sequence[Write]) -> None:
+    steps: list[Write] = []
+    for position in range(bisect_left(every, backward.tick, key=lambda write: write.tick) - 1, -1, -1):
+        if not exclusive(every[position].arms, backward.arms):
+            steps.insert(0, every[position])
+            if len(steps) == MAX_STEPS:
+                break
     if not steps:
         return
     stepped = {write.ref.obj for write in steps}
-    reached = set(linked(backward.ref.obj, strict=True))
-    for call in run.trail.calls:
+    for call in run.trail.giving(linked(backward.ref.obj, strict=True)):
         if call.module not in stepped or call.tick > steps[-1].tick:
             continue
-        if call.grad is False or not any(obj in reached for obj in call.results) or not _saves_weights(run, call):
+        if call.grad is False or not _saves_weights(run, call):
             continue
         if any(one != other for one, other in zip(call.loop, backward.loop, strict=False)):
             continue  # through a state of another pass
@@ -271,9 +272,8 @@ def _with_gradients(run: Run, write: Write) -> Iterator[Obj]:
     before = [one for one in run.backwards if one.tick < write.tick and not exclusive(one.arms, write.arms)]
     if not before or detached(before[-1].ref):
         return
-    reached = set(linked(before[-1].ref.obj))
-    for call in run.trail.calls:
-        if call.grad is not False and not reached.isdisjoint(call.results):
+    for call in run.trail.giving(linked(before[-1].ref.obj)):
+        if call.grad is not False:
             if not (library.says_loss(call.module.key) or _weightless(call.module)):
                 yield call.module
 
@@ -291,12 +291,12 @@ def _saves_weights(run: Run, call: ModuleCall) -> bool:
 
 
 def _meets_graph(run: Run, call: ModuleCall) -> bool:
-    recorded = {
-        obj for other in run.trail.calls if other.grad and other.module is not call.module for obj in other.results
-    }
     for value in call.fed:
         for ref in value.refs:
-            if not detached(ref) and (ref.obj.graph or not recorded.isdisjoint(linked(ref.obj, strict=True))):
+            before = () if detached(ref) else run.trail.giving(linked(ref.obj, strict=True))
+            if not detached(ref) and ref.obj.graph:
+                return True
+            if any(other.grad and other.module is not call.module for other in before):
                 return True
     module = call.module
     short = module.cls.rsplit(".", 1)[-1]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.modes import entry_mode, mode_of
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.groups import (
     ARGUMENT,
     ATTRIBUTE,
@@ -166,15 +167,14 @@ class Trace:
         """A function inside, after all else: it may read what any binding gave to a name."""
         outer, self.late, self.recording = self.env, True, True
         self.env = {}
-        for name, groups in self.every.items():
-            kept = groups[-MAX_VERSIONS:]
+        for name in dict.fromkeys(one.id for one in walk(node) if isinstance(one, ast.Name)):
+            groups, entry = self.every.get(name, []), self.entry.get(name)
             if len(groups) > MAX_VERSIONS:
                 join(groups)
-            self.env[name] = tuple(
-                dict.fromkeys(map(find, (*kept, *([self.entry[name]] if name in self.entry else []))))
-            )
-        for name, group in self.entry.items():
-            self.env.setdefault(name, (group,))
+                del groups[:-MAX_VERSIONS]
+            held = groups if entry is None else (*groups, entry)
+            if held:
+                self.env[name] = tuple(dict.fromkeys(map(find, held)))
         spec = node.args
         for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg):
             if one is not None:
