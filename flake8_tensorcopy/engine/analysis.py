@@ -241,7 +241,7 @@ def analyse(
     for function in found.all:
         features = function.features | (inherited.get(function.cls, 0) if function.cls is not None else 0)
         possible = {kind for need, kind in wanted if features & need == need}
-        if not possible or not _passes(sketches.of(function), possible):
+        if not possible or not _may_hold(sketches.of(function), possible):
             continue
         if function.depth > MAX_DEPTH:
             result.problem = result.problem or (f"`{function.name}` nests expressions more than {MAX_DEPTH} deep")
@@ -265,6 +265,16 @@ def _may(judge: Judge, survey: Survey, cls: Class) -> bool:
     for method in cls.methods.values():
         every |= method.features
     return any(every & need == need for need in judge.needs) and (judge.possible is None or judge.possible(survey, cls))
+
+
+def _may_hold(sketch: Sketch, kinds: set[str]) -> bool:
+    """Whether a function may hold a fact of one of the kinds, or is nested too deeply for the screens to tell."""
+    if sketch.function.depth <= MAX_DEPTH:
+        return _passes(sketch, kinds)
+    try:
+        return _passes(sketch, kinds)
+    except RecursionError:
+        return True
 
 
 def _passes(sketch: Sketch, kinds: set[str]) -> bool:

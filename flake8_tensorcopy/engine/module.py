@@ -13,7 +13,7 @@ from flake8_tensorcopy.engine.linked import PAIRS
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk
-from flake8_tensorcopy.engine.source import Class, Function, Survey
+from flake8_tensorcopy.engine.source import MAX_DEPTH, Class, Function, Survey
 from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref, Value, both_arms
 
 if TYPE_CHECKING:
@@ -112,10 +112,11 @@ class Module:
     # ----- runs of other functions
 
     def run_of(self, function: Function) -> Run | None:
-        """The finished run of a function; None while it is under way (recursion) or too many calls deep."""
+        """The finished run of a function; None while it is under way (recursion), too many calls deep, or nested too
+        deeply itself."""
         if function in self.runs:
             return self.runs[function]
-        if self.depth >= MAX_CALL_DEPTH:
+        if self.depth >= MAX_CALL_DEPTH or function.depth > MAX_DEPTH:
             return None
         from flake8_tensorcopy.engine.flow import run_function
 

@@ -12,7 +12,7 @@ from flake8_tensorcopy.engine.features import WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.effects import HANDED_ON, Effect, Effects, Sketches, callees, effects_of
 from flake8_tensorcopy.engine.screens.trace import Trace
-from flake8_tensorcopy.engine.source import Function, Survey
+from flake8_tensorcopy.engine.source import MAX_DEPTH, Function, Survey
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.origins import Origins
@@ -275,6 +275,8 @@ class Sketch:
     @property
     def effects(self) -> Effects | None:
         """What a call may do; nothing while that is being found out."""
+        if self.function.depth > MAX_DEPTH:  # a trace, too, goes down by recursion
+            return self.anything
         return None if self._busy else self._effects
 
     @cached_property
