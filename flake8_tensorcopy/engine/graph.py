@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine.modes import INFERENCE_MODE, MAY_SET, SET, entry_mode, mentions_mode, mode_of
+from flake8_tensorcopy.engine.modes import INFERENCE_MODE, MAY_SET, SET, entry_mode, mentions_mode, mode_of, switches_off
 from flake8_tensorcopy.engine.nodes import children
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
 
@@ -306,6 +306,8 @@ class Mention(NamedTuple):
 
 def without_grad(module: Module, function: Function) -> bool:
     """Whether the file calls a function, and never in grad mode."""
+    if not module.survey.once(switches_off):
+        return False
     if module.mentions is None:
         module.mentions = _mentions(module)
     name = function.name

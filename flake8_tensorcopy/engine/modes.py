@@ -69,6 +69,12 @@ def entry_mode(survey: Survey, function: Function) -> bool | None:
     return mode
 
 
+def switches_off(survey: Survey) -> bool:
+    """Whether anything in a file may switch grad mode off: a call, a decorator, what a class is."""
+    modes = {name.rpartition(".")[2] for name in (*OFF, *SET)}
+    return any(not modes.isdisjoint(one.calls) or entry_mode(survey, one) is False for one in survey.all)
+
+
 def mentions_mode(node: ast.AST) -> bool:
     words = ("no_grad", "inference_mode", "set_grad_enabled")
     return any(getattr(item, "attr", getattr(item, "id", "")) in words for item in walk(node))
