@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine.modes import INFERENCE_MODE, MAY_SET, SET, entry_mode, mentions_mode, mode_of, switches_off
+from flake8_tensorcopy.engine.modes import (
+    INFERENCE_MODE,
+    MAY_SET,
+    SET,
+    entry_mode,
+    mentions_mode,
+    mode_of,
+    switches_off,
+)
 from flake8_tensorcopy.engine.nodes import children
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
 

@@ -12,7 +12,7 @@ from flake8_tensorcopy.engine.forms import written_attribute
 from flake8_tensorcopy.engine.freezing import frozen, frozen_attributes
 from flake8_tensorcopy.engine.linked import SCALES, detached, linked, off, terms
 from flake8_tensorcopy.engine.module import MODULE_BASES
-from flake8_tensorcopy.engine.nodes import every_time
+from flake8_tensorcopy.engine.nodes import every_time, walk
 from flake8_tensorcopy.engine.retained import all_narrowed, to_detach
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.trail import Kept, ModuleCall
@@ -36,8 +36,13 @@ _OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def finish_recurrent(run: Run) -> None:
+    bound: dict[ast.stmt, set[str]] = {}  # by each loop
     for first, second, loop in _in_next_passes(run.backwards):
-        if not _in_some_passes(second, loop):
+        if loop not in bound:
+            bound[loop] = {
+                part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            }
+        if not _in_some_passes(second, bound[loop]):
             _fed_back(run, first, second, loop)
     for backward in run.backwards:
         if backward.retains and backward.within and not detached(backward.ref):
@@ -87,9 +92,8 @@ def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> No
     _carried_name(run, walked, first, second, loop)
 
 
-def _in_some_passes(backward: Backward, loop: ast.stmt) -> bool:
+def _in_some_passes(backward: Backward, bound: set[str]) -> bool:
     """Whether a test of what the loop itself binds decides on the call: `if step == last: loss.backward()`."""
-    bound = {part.id for part in ast.walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     for arm in backward.arms:
         names = arm.test[1] if isinstance(arm.test, tuple) and len(arm.test) == 3 else ()
         if isinstance(names, tuple) and any(name in bound for name, _ in names):
@@ -98,7 +102,7 @@ def _in_some_passes(backward: Backward, loop: ast.stmt) -> bool:
 
 
 def _mentions(loop: ast.AST, names: frozenset[str]) -> bool:
-    return any(isinstance(part, ast.Attribute) and part.attr in names for part in ast.walk(loop))
+    return any(isinstance(part, ast.Attribute) and part.attr in names for part in walk(loop))
 
 
 def loop_prefix(first: Backward, second: Backward) -> tuple[int, ...]:
@@ -152,7 +156,7 @@ def _retained_for_nothing(run: Run, backward: Backward) -> None:
         if other.tick > backward.tick and other.node is not backward.node:
             if other.loop == backward.loop or not graph.isdisjoint(linked(other.ref.obj)):
                 return
-    names = (part.func for part in ast.walk(loop) if isinstance(part, ast.Call))
+    names = (part.func for part in walk(loop) if isinstance(part, ast.Call))
     if any((name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")) == "grad" for name in names):
         return
     before = _walked_again(run, backward, graph, loop)
@@ -237,7 +241,7 @@ def _carried_name(run: Run, walked: set[Obj], first: Backward, second: Backward,
     for statement in every_time(getattr(loop, "body", [])):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=source) if any(
-                isinstance(part, ast.Name) and part.id == name for part in ast.walk(source)
+                isinstance(part, ast.Name) and part.id == name for part in walk(source)
             ) and not _may_cut(loop, name):
                 shared = [
                     one
@@ -264,16 +268,16 @@ def _has_gradient(run: Run, obj: Obj) -> bool:
 
 def _may_cut(loop: ast.stmt, name: str) -> bool:
     """Whether the loop takes something of that name off the graph, or binds it where grad mode may be off."""
-    for part in ast.walk(loop):
+    for part in walk(loop):
         match part:
             case ast.Attribute(value=base, attr=attr) if attr in _CUTS:
-                if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(base)):
+                if any(isinstance(item, ast.Name) and item.id == name for item in walk(base)):
                     return True
             case ast.With(items=items, body=body) if any(_mentions(item, _OFF) for item in items):
                 if any(
                     isinstance(item, ast.Name) and item.id == name and isinstance(item.ctx, ast.Store)
                     for statement in body
-                    for item in ast.walk(statement)
+                    for item in walk(statement)
                 ):
                     return True
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="set_grad_enabled"))):
@@ -343,7 +347,7 @@ def _reads(run: Run, target: ast.Attribute) -> bool:
     source = run.stmt.value if isinstance(run.stmt, ast.Assign) else None
     text = run.text(target)
     return source is not None and any(
-        isinstance(part, ast.Attribute) and run.text(part) == text for part in ast.walk(source)
+        isinstance(part, ast.Attribute) and run.text(part) == text for part in walk(source)
     )
 
 
@@ -535,8 +539,8 @@ def _unrelated(run: Run, cls: Class, other: Class) -> bool:
 def _guarded_default(run: Run, part: ast.Attribute) -> bool:
     """`if self.state is None: self.state = zeros(..)`: set once."""
     text = f"{ast.unparse(part)} is None"
-    for node in ast.walk(run.function.node):
+    for node in walk(run.function.node):
         if isinstance(node, ast.If) and text in ast.unparse(node.test):
-            if any(inner is part for statement in node.body for inner in ast.walk(statement)):
+            if any(inner is part for statement in node.body for inner in walk(statement)):
                 return True
     return False

@@ -176,10 +176,10 @@ def _got_gradient(run: Run, obj: Obj, backward: Backward) -> bool:
 
 def _set_in(loop: ast.stmt, name: str) -> bool:
     """Whether the loop makes another tensor of that name."""
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, (ast.Assign, ast.AnnAssign)):
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            stored = (item for target in targets for item in ast.walk(target) if isinstance(item, ast.Name))
+            stored = (item for target in targets for item in walk(target) if isinstance(item, ast.Name))
             if any(item.id == name and isinstance(item.ctx, ast.Store) for item in stored):
                 return True
     return False
@@ -194,7 +194,7 @@ def _cleared(run: Run, obj: Obj, loop: ast.stmt, name: str) -> bool:
     for value in run.trail.zeroed:
         if not value.refs or any(_may_hold(run, ref.obj, obj) for ref in value.refs):
             return True
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, ast.Call) and any(isinstance(arg, ast.Name) and arg.id == name for arg in part.args):
             qualified = run.names.qualify(part.func) or ""
             if isinstance(part.func, ast.Name) and qualified and not qualified.startswith("torch."):
@@ -211,7 +211,7 @@ def _may_hold(run: Run, holder: Obj, obj: Obj) -> bool:
 
 
 def _zeroing(run: Run, loop: ast.stmt) -> Iterator[ast.expr]:
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "zero_grad":
             yield part.func.value
 
