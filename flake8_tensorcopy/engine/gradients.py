@@ -114,12 +114,11 @@ def backward_in_call(run: Run, node: ast.AST, done: Run, given: dict[int, Value]
         return
     if done.clears:
         clear(run)
-    losses: list[Obj] = []
-    for one in done.backwards:
-        for position, param in enumerate(done.params):
-            if position in given and param in set(ancestors(one.ref.obj)):
-                losses.extend(ref.obj for ref in given[position].refs)
-    accumulate(run, node, losses)
+    if done.backpropagated is None:
+        reached = {obj for one in done.backwards for obj in ancestors(one.ref.obj)}
+        done.backpropagated = [position for position, param in enumerate(done.params) if param in reached]
+    positions = [position for position in done.backpropagated if position in given]
+    accumulate(run, node, [ref.obj for position in positions for ref in given[position].refs])
 
 
 def zero_grad(run: Run, node: ast.Call, args: Args) -> None:

@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.nodes import every_time
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Function
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.transfers import place_of, round_trips, widened_moves
 from flake8_tensorcopy.engine.values import ALIAS, MAYBE, Obj, Ref, Value
 
@@ -109,16 +110,14 @@ def _backward_and_step(run: Run, loop: ast.AST) -> bool:
     backward = steps = False
     for node in _inside(loop):
         called = _function_called(run, node)
-        if called is not None and not any(
-            isinstance(one, _LOOPS) and _trains(run, one) for one in _inside(called.node)
-        ):
+        if called is not None and not _trains_within(run, called.node):
             backward = backward or not called.calls.isdisjoint(("backward", "manual_backward"))
             steps = steps or "step" in called.calls
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = node.func.attr
             backward = backward or name in ("backward", "manual_backward")
             if name == "step" and not steps:
-                text = ast.unparse(node.func.value).lower()
+                text = text_of(node.func.value).lower()
                 steps = bool(_STEPS.search(text))
     return backward and steps
 
@@ -144,9 +143,11 @@ def training_loop(run: Run, around: Around) -> ast.AST | None:
 
 
 def _trains_within(run: Run, loop: ast.AST) -> bool:
+    """Whether a loop that trains stands in a loop or a function."""
     known = run.devices.trains_within.get(loop)
     if known is None:
-        known = any(isinstance(one, _LOOPS) and _trains(run, one) for one in _inside(loop))
+        loops = [one for one in _inside(loop) if isinstance(one, _LOOPS)]
+        known = any(_trains(run, one) for one in loops)
         run.devices.trains_within[loop] = known
     return known
 

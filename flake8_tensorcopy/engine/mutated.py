@@ -17,12 +17,14 @@ from flake8_tensorcopy.engine.facts import (
     SharedWrite,
     StaleRead,
 )
-from flake8_tensorcopy.engine.graph import ancestors, root_of
+from flake8_tensorcopy.engine.graph import root_of
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import must_overlap
 from flake8_tensorcopy.engine.run import ItemsWritten, Run, Use, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -62,6 +64,8 @@ _OF_TENSORS = frozenset(
     "clone dim numel unsqueeze narrow index_select masked_fill expand_as new_zeros new_ones new_full new_tensor "
     "type_as is_floating_point unbind detach contiguous".split()
 )
+
+MAX_REACHED = 300  # values that a result is looked for in
 
 # Reads of an argument that show nothing.
 _NO_READS = frozenset({"receiver", "bind", "test", "logged"})
@@ -126,16 +130,18 @@ def _read_in(node: ast.expr) -> list[str]:
 def _reaches(value: Value, obj: Obj, heap: dict[Obj, dict[str, Value]]) -> bool:
     pending = [ref.obj for ref in value.refs]
     seen: set[Obj] = set()
-    while pending and len(seen) < 60:
+    while pending and len(seen) < MAX_REACHED:
         one = pending.pop()
+        if one is obj:
+            return True
         if one in seen:
             continue
         seen.add(one)
-        for source in ancestors(one):
-            if source is obj:
-                return True
-            if source.kind in ("tuple", "list", "dict"):
-                pending.extend(ref.obj for held in heap.get(source, {}).values() for ref in held.refs)
+        pending.extend(one.operands)
+        if one.parent is not None:
+            pending.append(one.parent)
+        if one.kind in ("tuple", "list", "dict"):
+            pending.extend(ref.obj for held in heap.get(one, {}).values() for ref in held.refs)
     return False
 
 
@@ -313,9 +319,9 @@ def _for_its_effect(call: ast.AST, statement: ast.AST | None) -> bool:
         return statement.value is call
     if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
         return False
-    targets = {ast.unparse(one) for target in statement.targets for one in getattr(target, "elts", [target])}
+    targets = {text_of(one) for target in statement.targets for one in getattr(target, "elts", [target])}
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return any(ast.unparse(one) in targets for one in given)
+    return any(text_of(one) in targets for one in given)
 
 
 def _again(use: Use, call: ast.AST) -> bool:
@@ -324,7 +330,7 @@ def _again(use: Use, call: ast.AST) -> bool:
         return False
     given = (*call.args, *(keyword.value for keyword in call.keywords))
     # What the call returned may be the argument itself, which the expression around it reads.
-    return any(use.node is one for one in given) or any(inner is call for inner in ast.walk(use.node))
+    return any(use.node is one for one in given) or any(inner is call for inner in walk(use.node))
 
 
 def _meant_to_change(function: Function) -> bool:
@@ -403,19 +409,24 @@ def items_read(run: Run, uses: list[Use]) -> None:
             )
 
 
+def _mutation(callee: Run, write: Write) -> Write | None:
+    """The write in a function that a write by its call tells of, if the function gives back what it writes."""
+    for own in callee.log:
+        if write.inner in (own.node, own.inner) and own.op == write.op and _not_its_own(own):
+            surprising = own.op not in OVERWRITES and not own.mixed and not told(callee, own.node)
+            return own if surprising and returns(callee, own.ref.obj) else None
+    return None
+
+
 def _mutated(run: Run, callee: Run, use: Use, write: Write) -> MutatedArgument | None:
     function = callee.function
     if _meant_to_change(function):
         return None
-    own = next(
-        (
-            one
-            for one in callee.log
-            if write.inner in (one.node, one.inner) and one.op == write.op and _not_its_own(one)
-        ),
-        None,
-    )
-    if own is None or own.op in OVERWRITES or own.mixed or told(callee, own.node) or not returns(callee, own.ref.obj):
+    asked = (write.inner, write.op)
+    if asked not in callee.mutations:
+        callee.mutations[asked] = _mutation(callee, write)
+    own = callee.mutations[asked]
+    if own is None:
         return None
     if function.cls is not None and not function.static and root_of(own.ref.obj) is callee.params[0]:
         return None  # the object's own state

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.backward import inside, made_at
@@ -30,6 +31,7 @@ _SCALED = frozenset({"mul_", "div_", "*=", "/="})
 _ADDED = frozenset({"add_", "sub_", "+=", "-="})
 MAX_INPUTS = 20
 MAX_BEFORE = 20  # calls of `backward()` in the pass before: the last ones
+MAX_PAIRS = 500  # of calls of `backward()` in two passes, of one function
 
 _CUTS = frozenset({"detach", "detach_", "data", "item", "numpy"})
 _OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
@@ -37,13 +39,16 @@ _OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 def finish_recurrent(run: Run) -> None:
     bound: dict[ast.stmt, set[str]] = {}  # by each loop
-    for first, second, loop in _in_next_passes(run.backwards):
+    graphs: dict[Obj, set[Obj]] = {}  # what each loss hangs on
+    for first, second, loop in islice(_in_next_passes(run.backwards), MAX_PAIRS):
         if loop not in bound:
-            bound[loop] = {
-                part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-            }
+            names = run.module.below(loop).names.items()
+            bound[loop] = {name for name, parts in names if any(isinstance(one.ctx, ast.Store) for one in parts)}
         if not _in_some_passes(second, bound[loop]):
-            _fed_back(run, first, second, loop)
+            for one in (first.ref.obj, second.ref.obj):
+                if one not in graphs:
+                    graphs[one] = set(linked(one))
+            _fed_back(run, first, second, loop, graphs)
     for backward in run.backwards:
         if backward.retains and backward.within and not detached(backward.ref):
             _retained_for_nothing(run, backward)
@@ -70,14 +75,14 @@ def _in_next_passes(backwards: list[Backward]) -> Iterator[tuple[Backward, Backw
             passes.setdefault((loop[: depth + 1], within[: depth + 1]), []).append(second)
 
 
-def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt) -> None:
+def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt, graphs: Mapping[Obj, set[Obj]]) -> None:
     """Whether the second backward reaches through a state what the first one has walked."""
-    walked = {one for one in linked(first.ref.obj) if _computed(one) and inside(made_at(one), loop)}
-    reached = set(linked(second.ref.obj))
+    walked = {one for one in graphs[first.ref.obj] if _computed(one) and inside(made_at(one), loop)}
+    reached = graphs[second.ref.obj]
     depth = len(loop_prefix(first, second))
     for call in run.trail.giving(walked):
         walked.update(obj for obj in call.results if _computed(obj))  # what one call gives hangs together
-    if not walked & reached or _mentions(loop, _IN_PLACE):
+    if walked.isdisjoint(reached) or not _IN_PLACE.isdisjoint(run.module.below(loop).attributes):
         return
     for call in run.trail.giving(reached):
         if call.loop[: depth + 1] != second.loop[: depth + 1] or call.grad is False:

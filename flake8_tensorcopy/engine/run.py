@@ -189,6 +189,8 @@ class Run:
         self.log: list[Write] = []
         self.backwards: list[Backward] = []
         self.called: dict[ast.AST, Run] = {}  # calls of functions of this file
+        self.mutations: dict[tuple[ast.AST | None, str], Write | None] = {}  # told by writes of callers, once asked for
+        self.backpropagated: list[int] | None = None  # positions of the parameters that are, once asked for
         self.handed: list[Handed] = []
         self.hooks: list[Hooked] = []
         self.items_written: list[ItemsWritten] = []
