@@ -73,13 +73,18 @@ def note_call(run: Run, node: ast.Call, module: Obj, args: Args, result: Value) 
     run.trail.calls.append(call)
 
 
-def carried_back(run: Run, node: ast.Call, done: Run, values: list[Value], result: Value) -> None:
-    """What a function of this file backpropagated: its arguments, and what it returns of that; what it cleared."""
-    if (
+def _changes_gradients(done: Run) -> bool:
+    """Whether a function clears, sets or writes any gradient."""
+    return bool(
         done.trail.zeroed
         or any(write.ref.obj.slot == ".grad" for write in done.log)
         or any(key == ".grad" for _, key in done.rebinds)
-    ):
+    )
+
+
+def carried_back(run: Run, node: ast.Call, done: Run, values: list[Value], result: Value) -> None:
+    """What a function of this file backpropagated: its arguments, and what it returns of that; what it cleared."""
+    if done.once(_changes_gradients):
         run.trail.zeroed.append(UNKNOWN)
     if not done.backwards:
         return

@@ -114,11 +114,14 @@ def backward_in_call(run: Run, node: ast.AST, done: Run, given: dict[int, Value]
         return
     if done.clears:
         clear(run)
-    if done.backpropagated is None:
-        reached = {obj for one in done.backwards for obj in ancestors(one.ref.obj)}
-        done.backpropagated = [position for position, param in enumerate(done.params) if param in reached]
-    positions = [position for position in done.backpropagated if position in given]
+    positions = [position for position in done.once(_backpropagated) if position in given]
     accumulate(run, node, [ref.obj for position in positions for ref in given[position].refs])
+
+
+def _backpropagated(done: Run) -> list[int]:
+    """The positions of the parameters that something was computed from of which a function calls `backward`."""
+    reached = {obj for one in done.backwards for obj in ancestors(one.ref.obj)}
+    return [position for position, param in enumerate(done.params) if param in reached]
 
 
 def zero_grad(run: Run, node: ast.Call, args: Args) -> None:

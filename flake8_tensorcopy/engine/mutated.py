@@ -344,22 +344,33 @@ def items_given(
     for passed in callee.items_written:
         for ref in _argument(callee, passed.given.obj, values, keywords):
             _items_of(run, ref, passed.write)
-    written = [one for one in callee.log if per_pass(one.ref.obj.slot) and one.ref.obj.parent in callee.params]
-    if not written or _meant_to_change(callee.function) or _for_its_effect(node, run.stmt):
+    written = callee.once(_items_changed)
+    if not written or _for_its_effect(node, run.stmt):
         return
-    for write in written:
-        parameter = write.ref.obj.parent
-        if parameter is None or write.mixed or write.op in OVERWRITES or told(callee, write.node):
-            continue
-        if any(link.kind not in (ALIAS, VIEW, DETACH) for link in write.ref.chain) or not returns(callee, parameter):
-            continue
-        if any(ref.obj is parameter for value, _, _ in callee.returned for ref in value.refs):
-            continue  # the result is the very list
+    for parameter, write in written:
         for ref in _argument(callee, parameter, values, keywords):
             items = _items_of(run, ref, write)
             if ref.place is not None or items:
                 arms = ref.arms | run.now.arms
                 run.items_written.append(ItemsWritten(callee, write, ref, items, node, run.count(), arms))
+
+
+def _items_changed(callee: Run) -> list[tuple[Obj, Write]]:
+    """The parameters of a function of which it writes the items in a loop, and the writes, if it says nothing of that
+    and returns something made of them."""
+    found: list[tuple[Obj, Write]] = []
+    for write in () if _meant_to_change(callee.function) else callee.log:
+        parameter = write.ref.obj.parent
+        if not per_pass(write.ref.obj.slot) or parameter is None or parameter not in callee.params:
+            continue
+        if write.mixed or write.op in OVERWRITES or told(callee, write.node):
+            continue
+        if any(link.kind not in (ALIAS, VIEW, DETACH) for link in write.ref.chain) or not returns(callee, parameter):
+            continue
+        if any(ref.obj is parameter for value, _, _ in callee.returned for ref in value.refs):
+            continue  # the result is the very list
+        found.append((parameter, write))
+    return found
 
 
 def _argument(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.devices import Devices
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.summaries import Summary
     from flake8_tensorcopy.engine.tiling import Tiling
     from flake8_tensorcopy.engine.unwrapped import Step
+
+T = TypeVar("T")
 
 
 class Use:
@@ -190,7 +193,6 @@ class Run:
         self.backwards: list[Backward] = []
         self.called: dict[ast.AST, Run] = {}  # calls of functions of this file
         self.mutations: dict[tuple[ast.AST | None, str], Write | None] = {}  # told by writes of callers, once asked for
-        self.backpropagated: list[int] | None = None  # positions of the parameters that are, once asked for
         self.handed: list[Handed] = []
         self.hooks: list[Hooked] = []
         self.items_written: list[ItemsWritten] = []
@@ -289,6 +291,13 @@ class Run:
         self._globals: dict[str, Value] = {}
         self._texts: dict[ast.AST, str] = {}
         self._names: dict[ast.AST, tuple[str, ...]] = {}
+        self._told: dict[object, object] = {}
+
+    def once(self, make: Callable[[Run], T]) -> T:
+        """What a function makes out about the run when it is finished, kept for the next one that asks."""
+        if make not in self._told:
+            self._told[make] = make(self)
+        return self._told[make]  # type: ignore[return-value]
 
     # ----- names, fields, texts
 
