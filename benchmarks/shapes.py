@@ -225,6 +225,19 @@ def trainings(size: int) -> str:
     )
 
 
+def heads(size: int) -> str:
+    """One training loop with many losses, each of which is backpropagated by a call of its own."""
+    return (
+        HEAD
+        + "def step(model, loss, optimizer):\n    loss.backward()\n    optimizer.step()\n\n\n"
+        + "def train(models, loader, optimizer):\n    for batch in loader:\n"
+        + "".join(
+            f"        loss{n} = models[{n}](batch).mean()\n        step(models[{n}], loss{n}, optimizer)\n"
+            for n in range(size)
+        )
+    )
+
+
 def closures(size: int) -> str:
     """One function with many inside, each of which is called once."""
     return (
@@ -265,6 +278,7 @@ SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "a list appended to": (appended, (30, 100, 300, 1_000)),
     "functions that call each other": (calls, (5, 50, 500)),
     "training loops in a row": (trainings, (10, 100, 1_000)),
+    "losses in one loop": (heads, (10, 100, 1_000)),
     "functions in one function": (closures, (10, 100, 1_000)),
     "functions that hand an object on": (carried, (5, 50, 500)),
     "methods of one class": (methods, (5, 50, 500)),

@@ -55,6 +55,7 @@ SIZES: dict[Callable[[int], str], int] = {
     shapes.attributes: 30,
     shapes.returning: 10,
     shapes.trainings: 10,
+    shapes.heads: 10,
 }
 
 
