@@ -152,6 +152,8 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         and not (use.role == "iterate" and place.origin == "store")
         # Beside an item: another plain name for it, not what was computed from it.
         and (place.origin != "item" or all(link.kind == ALIAS for link in other.ref.chain[start:]))
+        # Beside all of a container: no short name for one of its items.
+        and (use.role != "item" or other.role == "item" or place not in other.ref.via)
         and (other.node is not use.node or other.role == "item")
         and other.role != "bind"
         and (write in other.ref.seen or other.ref.place is writer)
