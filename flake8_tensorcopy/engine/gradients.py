@@ -93,7 +93,7 @@ def accumulate(run: Run, node: ast.AST, losses: list[Obj]) -> None:
     for loss in losses:
         made_from = list(ancestors(loss))
         if _opaque(loss) or any(one.made == "call" and _opaque(one) for one in made_from):
-            reached.update(run.gradients)
+            reached.update(obj for obj in run.gradients if obj.parent is not None and not _let_go(run, obj.parent))
         reached.update(made_from)
     for obj in _live(run):
         owner: Obj | None = obj
@@ -101,6 +101,20 @@ def accumulate(run: Run, node: ast.AST, losses: list[Obj]) -> None:
             owner = owner.parent
         if owner is not None:
             _move(run, node, obj, "backward()")
+
+
+def _let_go(run: Run, tensor: Obj) -> bool:
+    """Whether a tensor was made here and nothing that a name holds has it any more."""
+    if tensor.owner != "fresh":
+        return False
+    seen: set[Obj] = set()
+    pending = [ref.obj for value in run.now.env.values() for ref in value.refs]
+    while pending:
+        obj = pending.pop()
+        if obj not in seen:
+            seen.add(obj)
+            pending += [ref.obj for value in run.now.fields(obj).values() for ref in value.refs]
+    return tensor not in seen
 
 
 def _opaque(obj: Obj) -> bool:
