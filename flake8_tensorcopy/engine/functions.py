@@ -41,6 +41,7 @@ from flake8_tensorcopy.engine.values import (
     NONE,
     NUMBER,
     NUMPY,
+    SLICE,
     STRING,
     UNKNOWN,
     VIEW,
@@ -56,6 +57,11 @@ from flake8_tensorcopy.engine.writes import write_to
 
 def _number(run: Run, node: ast.Call, args: Args) -> Value:
     return NUMBER
+
+
+def _slice(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    return SLICE
 
 
 def _to_number(run: Run, node: ast.Call, args: Args) -> Value:
@@ -144,6 +150,7 @@ BUILTINS: dict[str, Special] = {
     **dict.fromkeys(("print", "tqdm"), _log),
     **{kind: iterator(kind) for kind in ("zip", "enumerate", "reversed", "iter", "sorted")},
     "range": iterator("range"),
+    "slice": _slice,
     **dict.fromkeys(("list", "tuple", "dict", "set"), listed),
     "abs": _builtin_abs,
     "sum": _builtin_sum,
