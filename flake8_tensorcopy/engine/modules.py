@@ -219,6 +219,10 @@ def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
     else:
         given = next((args.keywords[key] for key in ("tensor", "param", "module") if key in args.keywords), given)
     source, value = given
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "register_buffer":
+        for ref in value.refs:
+            if ref.obj.owner == "fresh" and ref.obj.graph is None:
+                ref.obj.graph = False  # made of numbers that are not known: nobody trains what is a buffer
     if isinstance(name.const, str):
         for ref in one.refs:
             shown = f"{ref.obj.key}.{name.const}"
