@@ -689,6 +689,7 @@ def store_item(
         run.hand_out(value, site or node, "store", obj)
     if obj.owner not in ("fresh", "unknown"):
         sink(run, value, node, kept=True)
+        run.stored_back(obj, key, value)
     if weak:
         before = run.now.fields(obj).get(key)
         if before is not None:
