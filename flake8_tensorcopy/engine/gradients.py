@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import GradientWrite, StaleGradient
 from flake8_tensorcopy.engine.graph import ancestors, root_of
 from flake8_tensorcopy.engine.guards import surely_there
+from flake8_tensorcopy.engine.linked import off
 from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.snapshots import value_kept
@@ -91,6 +92,8 @@ def accumulate(run: Run, node: ast.AST, losses: list[Obj]) -> None:
     """`backward()` adds to the gradients of all that the loss was computed from."""
     reached: set[Obj] = set()
     for loss in losses:
+        if off(loss):
+            continue  # what `backward()` starts from: `y.backward(torch.ones_like(y))`
         made_from = list(ancestors(loss))
         if _opaque(loss) or any(one.made == "call" and _opaque(one) for one in made_from):
             reached.update(obj for obj in run.gradients if obj.parent is not None and not _let_go(run, obj.parent))
@@ -104,8 +107,10 @@ def accumulate(run: Run, node: ast.AST, losses: list[Obj]) -> None:
 
 
 def _let_go(run: Run, tensor: Obj) -> bool:
-    """Whether a tensor was made here and nothing that a name holds has it any more."""
-    if tensor.owner != "fresh":
+    """Whether a tensor, or what it belongs to, was made here and nothing that a name holds has it any more."""
+    while tensor.parent is not None and tensor.owner in ("attribute", "item"):
+        tensor = tensor.parent
+    if tensor.owner not in ("fresh", "unknown"):
         return False
     seen: set[Obj] = set()
     pending = [ref.obj for value in run.now.env.values() for ref in value.refs]
