@@ -49,7 +49,8 @@ Silent where
 - the names meet only on different branches of one `if`;
 - the other name is never read after the write, or is bound anew first;
 - the value is written back (`weight.copy_(work)`);
-- an object's own state is updated through a short name (`w = self.weight; w.mul_(0.9)`);
+- an object's own state is updated through a short name (`w = self.weight; w.mul_(0.9)`), also where the name and all
+  of the state are handed on together, or the name is stored in its place again;
 - a loop over the rows of a tensor writes them.
 
 Only with preview: a name that is an alias of kept state on one branch and a fresh value on the other, and an

@@ -46,7 +46,8 @@ Silent where
 
 - what goes in is a fresh tensor, such as the result of a layer or of arithmetic;
 - `copy=True` is given, or the code tests `y is x` first;
-- the result is written back (`x.copy_(work)`);
+- the result is written back (`x.copy_(work)`, `self.x = work`);
+- the function says that it changes its argument: by an `inplace` or `out` parameter, or a name that ends with `_`;
 - nothing is written, or the value that went in is not read again.
 
 Only with preview: the value that went in is an argument and nothing in the function reads it again.

@@ -48,8 +48,9 @@ function computes with it.
 ## Limits
 
 Silent where the Parameter itself is kept too (registered, put into a list, given to a `ParameterList` or
-`ParameterDict`, which make Parameters of tensors again); for `.cpu()`, `.to("cpu")`, `.contiguous()` and a cast to the
-dtype that it already has; after `.data` and `.detach()`; and where what it is stored on is not proven to be a module.
+`ParameterDict`, which make Parameters of tensors again); for `.cpu()`, `.to("cpu")`, `.contiguous()`, a cast to the
+dtype that it already has and a move to the device of what it was computed from; after `.data` and `.detach()`; and
+where what it is stored on is not proven to be a module.
 
 ## References
 

@@ -47,7 +47,8 @@ None: `tensor.grad = None` or `tensor.grad.zero_()` after the update.
 ## Limits
 
 Silent where anything in the function may clear the gradient: a write to it, `zero_grad()` of an optimizer or module
-that may hold the tensor; where the loop makes the tensor anew; and outside loops.
+that may hold the tensor, a call of an unknown function on it whose result is not used; where the loop makes the tensor
+anew; and outside loops.
 
 ## References
 

@@ -41,7 +41,8 @@ None: append to a list and concatenate after the loop, or write into a tensor of
 ## Limits
 
 Silent where the loop reads the tensor: generation that feeds on its own output, caches of keys and values, sliding
-windows, a test of its length. A test for None, and the first binding beside it, are no reads.
+windows, a test of its length; and where it is joined to itself (`x = torch.cat([x, x])`). A test for None, and the
+first binding beside it, are no reads.
 
 ## References
 

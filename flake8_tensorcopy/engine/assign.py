@@ -232,6 +232,7 @@ def _store_attribute(run: Run, target: ast.Attribute, value: Value, source: ast.
         key = "." + target.attr
         sink(run, value, target, kept=True)
         run.rebinds.append((obj, key))
+        run.stored_back(obj, key, value)
         before = run.field(obj, key)
         run.use(value, source, "store")
         name = f"{obj.key or run.short(target.value)}.{target.attr}"
@@ -407,6 +408,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         key = (target, "chosen") if chosen else index_part(run, target.slice) if known or literal else None
         link = Link(VIEW, "[]", target, key=key)
         if obj.kind == "unknown":
+            run.stored_back(obj, item_key(run, target, kind), value)
             run.now.forget(obj)
             run.hand_out(value, run.stmt or target, "store", obj)
         one = Value((ref,))

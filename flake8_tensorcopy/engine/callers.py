@@ -40,8 +40,8 @@ class Passed(NamedTuple):
 def note_passed(
     run: Run, node: ast.Call, function: Function, values: list[Value], given: dict[str, tuple[ast.expr, Value]]
 ) -> None:
-    """Keep what a call of a function of this file passes."""
-    if isinstance(function.node, ast.Module):
+    """Keep what a call of a function of this file passes; that one calls itself says nothing of what it is given."""
+    if isinstance(function.node, ast.Module) or function is run.function:
         return
     spec = function.node.args
     names = [one.arg for one in (*spec.posonlyargs, *spec.args)]

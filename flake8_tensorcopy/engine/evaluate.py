@@ -192,8 +192,7 @@ def index_kind(run: Run, node: ast.expr) -> str:
                 return KEY
             return ADVANCED if isinstance(node.value, bool) else BASIC
         case ast.List() | ast.ListComp():
-            evaluate(run, node)
-            return ADVANCED
+            return UNKNOWN_INDEX if _as_tuple(run, evaluate(run, node)) else ADVANCED
         case ast.Starred():
             evaluate(run, node.value)
             return UNKNOWN_INDEX
@@ -205,7 +204,7 @@ def index_kind(run: Run, node: ast.expr) -> str:
     obj = value.obj
     if obj is not None and value.refs:
         if obj.kind == "list":
-            return ADVANCED
+            return UNKNOWN_INDEX if _as_tuple(run, value) else ADVANCED
         if obj.kind == "tuple":
             return UNKNOWN_INDEX
         chain = value.refs[0].chain
@@ -228,6 +227,15 @@ def index_kind(run: Run, node: ast.expr) -> str:
                 return BASIC
             return ADVANCED if not partial or obj.dtype == "bool" else UNKNOWN_INDEX
     return UNKNOWN_INDEX
+
+
+def _as_tuple(run: Run, value: Value) -> bool:
+    """Whether a list that is an index holds a slice or None: torch takes it for the tuple of its items."""
+    return any(
+        held.kind in ("slice", "none") and not held.refs
+        for ref in value.refs
+        for held in run.now.fields(ref.obj).values()
+    )
 
 
 def slices_only(key: object) -> bool:
@@ -681,6 +689,7 @@ def store_item(
         run.hand_out(value, site or node, "store", obj)
     if obj.owner not in ("fresh", "unknown"):
         sink(run, value, node, kept=True)
+        run.stored_back(obj, key, value)
     if weak:
         before = run.now.fields(obj).get(key)
         if before is not None:

@@ -41,6 +41,7 @@ from flake8_tensorcopy.engine.values import (
     NONE,
     NUMBER,
     NUMPY,
+    SLICE,
     STRING,
     UNKNOWN,
     VIEW,
@@ -56,6 +57,11 @@ from flake8_tensorcopy.engine.writes import write_to
 
 def _number(run: Run, node: ast.Call, args: Args) -> Value:
     return NUMBER
+
+
+def _slice(run: Run, node: ast.Call, args: Args) -> Value:
+    args.use(run)
+    return SLICE
 
 
 def _to_number(run: Run, node: ast.Call, args: Args) -> Value:
@@ -144,6 +150,7 @@ BUILTINS: dict[str, Special] = {
     **dict.fromkeys(("print", "tqdm"), _log),
     **{kind: iterator(kind) for kind in ("zip", "enumerate", "reversed", "iter", "sorted")},
     "range": iterator("range"),
+    "slice": _slice,
     **dict.fromkeys(("list", "tuple", "dict", "set"), listed),
     "abs": _builtin_abs,
     "sum": _builtin_sum,
@@ -392,6 +399,9 @@ def numpy_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
     if short in library.NUMPY_VIEWS and value.refs:
         return Value(tuple(ref.derive(Link(VIEW, short, node)) for ref in value.refs))
     args.use(run, "looked at" if short.endswith("_like") or short in ("shape", "ndim", "size") else role)
+    if short in library.NUMPY_REDUCES and _is_one_number(node, 1):
+        if all(ref.kind != "tensor" for ref in value.refs):
+            return NUMBER
     result = fresh(run, node, "array", short, dtype=array_dtype(run, node) if "dtype" in args.keywords else "")
     if short == "frombuffer":
         buffer_of(run, args, result.refs[0].obj)
@@ -416,9 +426,14 @@ def array_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> V
     if name == "astype" and "copy" in args.keywords and not args.flag("copy"):
         return Value((ref.derive(Link(NUMPY, "astype", node)),))
     run.use(one, receiver, "operand", whole=whole)
-    if name in ("item", "tolist"):
+    if name in ("item", "tolist") or (name in library.NUMPY_REDUCES and _is_one_number(node, 0)):
         return NUMBER
     return fresh(run, node, "array", name, dtype=array_dtype(run, node) if name == "astype" else "")
+
+
+def _is_one_number(node: ast.Call, arrays: int) -> bool:
+    """Whether a reduction is asked for no axis: the call has the array, where it is a function's, and no options."""
+    return len(node.args) == arrays and not node.keywords and not any(isinstance(one, ast.Starred) for one in node.args)
 
 
 def array_dtype(run: Run, node: ast.Call) -> str:

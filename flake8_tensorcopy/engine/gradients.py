@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts import GradientWrite, StaleGradient
 from flake8_tensorcopy.engine.graph import ancestors, root_of
 from flake8_tensorcopy.engine.guards import surely_there
+from flake8_tensorcopy.engine.linked import off
 from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.run import Run, Use, per_pass
 from flake8_tensorcopy.engine.snapshots import value_kept
@@ -91,9 +92,11 @@ def accumulate(run: Run, node: ast.AST, losses: list[Obj]) -> None:
     """`backward()` adds to the gradients of all that the loss was computed from."""
     reached: set[Obj] = set()
     for loss in losses:
+        if off(loss):
+            continue  # what `backward()` starts from: `y.backward(torch.ones_like(y))`
         made_from = list(ancestors(loss))
         if _opaque(loss) or any(one.made == "call" and _opaque(one) for one in made_from):
-            reached.update(run.gradients)
+            reached.update(obj for obj in run.gradients if obj.parent is not None and not _let_go(run, obj.parent))
         reached.update(made_from)
     for obj in _live(run):
         owner: Obj | None = obj
@@ -101,6 +104,22 @@ def accumulate(run: Run, node: ast.AST, losses: list[Obj]) -> None:
             owner = owner.parent
         if owner is not None:
             _move(run, node, obj, "backward()")
+
+
+def _let_go(run: Run, tensor: Obj) -> bool:
+    """Whether a tensor, or what it belongs to, was made here and nothing that a name holds has it any more."""
+    while tensor.parent is not None and tensor.owner in ("attribute", "item"):
+        tensor = tensor.parent
+    if tensor.owner not in ("fresh", "unknown"):
+        return False
+    seen: set[Obj] = set()
+    pending = [ref.obj for value in run.now.env.values() for ref in value.refs]
+    while pending:
+        obj = pending.pop()
+        if obj not in seen:
+            seen.add(obj)
+            pending += [ref.obj for value in run.now.fields(obj).values() for ref in value.refs]
+    return tensor not in seen
 
 
 def _opaque(obj: Obj) -> bool:

@@ -18,7 +18,7 @@ def grown_in_loop(run: Run, loop: Loop) -> None:
     growths: dict[str, list[tuple[ast.Assign, ast.Call]]] = {}
     for statement in _own(loop.body):
         if isinstance(statement, ast.Assign) and (call := grows(statement, run.names)) is not None:
-            if (is_imported(run, call.func) or "").startswith("torch."):
+            if (is_imported(run, call.func) or "").startswith("torch.") and not _of_itself(run, statement, call):
                 growths.setdefault(run.text(statement.targets[0]), []).append((statement, call))
     if not growths:
         return
@@ -30,6 +30,14 @@ def grown_in_loop(run: Run, loop: Loop) -> None:
             for _, call in found:
                 name = is_imported(run, call.func) or ""
                 run.fact(GrownInLoop(site=call, name=text, op=name.rsplit(".", 1)[-1], loop=loop))
+
+
+def _of_itself(run: Run, statement: ast.Assign, call: ast.Call) -> bool:
+    """`x = torch.cat([x, x])`: it doubles, and all passes together copy no more than twice what comes out."""
+    text = run.text(statement.targets[0])
+    given = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "tensors")]
+    lists = [parts.elts for parts in given if isinstance(parts, (ast.List, ast.Tuple))]
+    return all(run.text(item) == text for parts in lists for item in parts)
 
 
 def _own(body: list[ast.stmt]) -> Iterator[ast.stmt]:

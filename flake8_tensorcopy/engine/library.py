@@ -78,6 +78,11 @@ NUMPY_SHARES = frozenset({"asarray", "asanyarray", "ascontiguousarray", "frombuf
 NUMPY_VIEWS = frozenset(
     "reshape ravel transpose squeeze swapaxes expand_dims broadcast_to atleast_1d atleast_2d view".split()
 )
+# What gives one number, and no array, where it is asked for no axis.
+NUMPY_REDUCES = frozenset(
+    "sum prod mean median std var min max amin amax ptp any all argmin argmax count_nonzero nansum nanmean nanmin "
+    "nanmax nanstd average norm".split()
+)
 # NumPy's calls whose result is read-only: views that overlap, and files mapped for reading.
 NUMPY_READ_ONLY = frozenset({"broadcast_to", "sliding_window_view"})
 # Methods and functions that return `bytes`, as far as a call that wants a buffer is concerned.

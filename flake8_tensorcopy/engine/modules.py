@@ -170,6 +170,16 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     return Value((Ref(obj),))
 
 
+def _filled(run: Run, ref: Ref, args: Args) -> None:
+    """A Sequential gets a layer after it was made: if it surely does, it is not the empty one that it was."""
+    obj = ref.obj
+    match obj.data:
+        case ("some layers", held):
+            obj.data = ("some layers", [*held, *args.values[-1:]])
+        case None if run.now.arms <= ref.arms:
+            obj.data = ("some layers", args.values[-1:])
+
+
 def _layers(run: Run, args: Args) -> list[Value]:
     """The layers that a Sequential is given, if each is known; none if not."""
     if args.spread and not args.lists:
@@ -219,6 +229,10 @@ def registered(run: Run, node: ast.Call, one: Value, args: Args) -> Value:
     else:
         given = next((args.keywords[key] for key in ("tensor", "param", "module") if key in args.keywords), given)
     source, value = given
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "register_buffer":
+        for ref in value.refs:
+            if ref.obj.owner == "fresh" and ref.obj.graph is None:
+                ref.obj.graph = False  # made of numbers that are not known: nobody trains what is a buffer
     if isinstance(name.const, str):
         for ref in one.refs:
             shown = f"{ref.obj.key}.{name.const}"
@@ -237,6 +251,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
     run.asked.add(obj)
     if name == "append" and len(args.values) == 1 and run.within and run.function.features & REPEAT:
         appended(run, node, ref, args.values[0])
+    if name in _ADDS and obj.cls == "torch.nn.Sequential":
+        _filled(run, ref, args)
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return registered(run, node, one, args)
     if name == "state_dict" and not library.says_optimizer(obj.key):
@@ -304,6 +320,11 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     """A module of torch.nn, called: what its row says of `forward`."""
     if isinstance(module.data, tuple) and module.data[0] == "layers":
         return _call_layers(run, node, module.data[1], args, shown)
+    if isinstance(module.data, tuple) and module.data[0] == "some layers":
+        for value in args.values:
+            run.note(value, 2)
+        args.use(run, "operand")
+        return fresh(run, node, "unknown", "call", operands=(module, *args.objs()))  # not empty, as a rule
     op = ops.function(module.cls)
     given = args.values[0] if args.values else UNKNOWN
     if module.data == "inplace":

@@ -155,6 +155,8 @@ def _named(ref: Ref) -> bool:
 
 def _retained_for_nothing(run: Run, backward: Backward) -> None:
     """`loss.backward(retain_graph=True)` as the last of a pass, of a graph that the pass itself has built."""
+    if isinstance(backward.node, ast.Call) and any(one.arg == "create_graph" for one in backward.node.keywords):
+        return  # the gradients have a graph of their own, which goes on through this one
     loop = backward.within[-1]
     graph = {one for one in linked(backward.ref.obj) if _computed(one)}
     for other in run.backwards:

@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.values import (
     MAYBE,
     UNKNOWN,
     Obj,
+    Ref,
     Value,
 )
 
@@ -38,13 +39,16 @@ def refine(run: Run, test: ast.expr, taken: bool) -> None:
                 refine(run, item, True)
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() as name, kind]):
             value = run.now.env.get(name.id)
-            if value is not None and value.obj is not None and value.obj.kind == "unknown":
+            if not taken:
+                if value is not None:
+                    _no_module(run, name, value, kind)
+            elif value is not None and value.obj is not None and value.obj.kind == "unknown":
                 said = run.module.from_annotation(kind, Obj("unknown", ""))
-                if taken and said is not None and said.kind == "tensor":
+                if said is not None and said.kind == "tensor":
                     value.obj.uses.append((3, None))
-                elif taken and said is not None and said.kind == "module":
+                elif said is not None and said.kind == "module":
                     value.obj.kind, value.obj.cls = "module", said.cls
-            elif value is not None and value.obj is not None and value.obj.kind == "module" and taken:
+            elif value is not None and value.obj is not None and value.obj.kind == "module":
                 said = run.module.from_annotation(kind, Obj("unknown", ""))
                 if said is not None and said.kind == "module" and not value.obj.cls and value.obj.data is None:
                     value.obj.cls = said.cls
@@ -54,6 +58,18 @@ def refine(run: Run, test: ast.expr, taken: bool) -> None:
                 value.obj.uses.append((3, None))
         case ast.Compare(left=ast.Name() as left, ops=[op], comparators=[right]):
             _refine_identity(run, left, op, right, taken)
+
+
+def _no_module(run: Run, name: ast.Name, value: Value, kind: ast.expr) -> None:
+    """On the arm where something is no module it is not what the other arm has it for."""
+    obj = value.obj
+    if obj is None or obj.kind != "module" or obj.cls != "torch.nn.Module" or obj.data is not None:
+        return
+    said = run.module.from_annotation(kind, Obj("unknown", ""))
+    if said is not None and said.cls == obj.cls:
+        other = Obj("unknown", obj.owner, obj.node, obj.parent, obj.key, obj.slot)
+        refs = (Ref(other, ref.chain, ref.place, ref.seen, ref.arms, ref.held, ref.via) for ref in value.refs)
+        run.now.rebind(name.id, Value(tuple(refs)))
 
 
 def _refine_identity(run: Run, left: ast.Name, op: ast.cmpop, right: ast.expr, taken: bool) -> None:

@@ -75,6 +75,8 @@ def appended(run: Run, node: ast.Call, to: Ref, value: Value) -> None:
     before = run.appended.setdefault((node, container), (obj, run.loop))
     if before[0] is not obj or before[1] == run.loop or not isinstance(node.args[0], (ast.Name, ast.Attribute)):
         return
+    if any(ref.place is not None and ref.place.loop == run.loop for ref in value.refs):
+        return  # a name that this pass bound, to one item of many
     made = Repeat(node, node.args[0], "appended", run.stmt)
     meant = _is_meant(run, made) or _MEANT.search(run.text(node.func)) is not None
     if meant or not has_parameters(run, obj) or any(isinstance(one, (ast.Break, ast.Return)) for one in walk(loop)):

@@ -637,6 +637,10 @@ class Run:
             self.now.absorbed = {**absorbed, ref.place: known}
             self.written_back.add(ref.obj)
 
+    def stored_back(self, owner: Obj, slot: str, value: Value) -> None:
+        """`state["v"] = v`: what was taken from this very slot, and perhaps something else, is put into it."""
+        self.written_back.update(ref.obj for ref in value.refs if ref.obj.parent is owner and ref.obj.slot == slot)
+
     def hand_out(self, value: Value, node: ast.AST, how: str, into: Obj | None = None) -> None:
         """The value, or what a container holds, goes to somebody else."""
         pending = [value]

@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
 from flake8_tensorcopy.engine.handed_out import bound_in_last_pass, stored_read
 from flake8_tensorcopy.engine.liveness import only_looked_at
-from flake8_tensorcopy.engine.mutated import argument_read, items_read
+from flake8_tensorcopy.engine.mutated import argument_read, items_read, says_inplace
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
@@ -152,6 +152,8 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         and not (use.role == "iterate" and place.origin == "store")
         # Beside an item: another plain name for it, not what was computed from it.
         and (place.origin != "item" or all(link.kind == ALIAS for link in other.ref.chain[start:]))
+        # Beside all of a container: no short name for one of its items.
+        and (use.role != "item" or other.role == "item" or place not in other.ref.via)
         and (other.node is not use.node or other.role == "item")
         and other.role != "bind"
         and (write in other.ref.seen or other.ref.place is writer)
@@ -312,7 +314,8 @@ def settle(run: Run) -> None:
         elif fact is not None and level > fact.evidence:  # type: ignore[attr-defined]
             run.facts[mark] = changed(fact, evidence=level)
     for mark, obj in run.shared_objs.items():
-        if obj in run.written_back or obj in run.guarded:
+        asked = obj.owner == "argument" and says_inplace(run.function, obj.key)
+        if asked or obj in run.written_back or obj in run.guarded:
             run.facts.pop(mark, None)
     for mark, (reader, writer, time, obj) in run.between.items():
         fact = run.facts.get(mark)

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.backward import inside, made_at
 from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.cuts import finish_cuts
@@ -195,10 +195,13 @@ def _cleared(run: Run, obj: Obj, loop: ast.stmt, name: str) -> bool:
         if not value.refs or any(_may_hold(run, ref.obj, obj) for ref in value.refs):
             return True
     for part in walk(loop):
-        if isinstance(part, ast.Call) and any(isinstance(arg, ast.Name) and arg.id == name for arg in part.args):
-            qualified = run.names.qualify(part.func) or ""
-            if isinstance(part.func, ast.Name) and qualified and not qualified.startswith("torch."):
+        call = part.value if isinstance(part, ast.Expr) else part
+        if isinstance(call, ast.Call) and any(isinstance(arg, ast.Name) and arg.id == name for arg in call.args):
+            qualified = run.names.qualify(call.func) or ""
+            if isinstance(call.func, ast.Name) and qualified and not qualified.startswith("torch."):
                 return True
+            if call is not part and run.text(call.func) != "print" and ops.function(qualified) is None:
+                return True  # called for what it does: `zero_gradients(x)`
     return False
 
 

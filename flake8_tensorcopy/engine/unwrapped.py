@@ -51,7 +51,8 @@ def inputs_of(obj: Obj) -> tuple[Ref, ...]:
 
 
 def changes(link: Link, ref: Ref) -> bool:
-    """Whether a step may give another tensor than it was given: not `cpu()`, nor a cast to the dtype it has."""
+    """Whether a step may give another tensor than it was given: not `cpu()`, nor a cast to the dtype it has, nor a move
+    to where something lies that it was computed from."""
     if link.kind == ALIAS:
         return False
     if link.kind != MAYBE:
@@ -63,7 +64,16 @@ def changes(link: Link, ref: Ref) -> bool:
     match link.node:
         case ast.Call(args=[ast.Constant(value="cpu"), *_]):
             return False
+        case ast.Call(args=[ast.Attribute(value=ast.Name(id=name), attr="device")]) if not link.dtype:
+            return not _computed_from(ref, name)
     return True
+
+
+def _computed_from(ref: Ref, name: str, depth: int = 0) -> bool:
+    """Whether a tensor is (a part of) what a name stood for, or an operation was given that: so they lie together."""
+    if any(place is not None and place.name == name for place in (ref.place, *ref.via)) or ref.obj.key == name:
+        return True
+    return depth < MAX_STEPS and any(_computed_from(one, name, depth + 1) for one in inputs_of(ref.obj))
 
 
 def always_another(link: Link) -> bool:

@@ -218,7 +218,8 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
             )
         )
         run.shared_objs[(SharedWrite, write.node)] = ref.obj
-    if several and ref.obj.owner in ("attribute", "item") and ref.place is not None:
+    kept = ref.obj.owner in ("attribute", "item") and not (ref.obj.parent is not None and _of_a_call(ref.obj.parent))
+    if several and kept and ref.place is not None:
         unowned = any(other.obj is not ref.obj and other.obj.owner == "fresh" and not other.chain for other in value)
         if unowned and ref.chain and ref.chain[-1].kind == ALIAS:
             run.fact(
@@ -233,6 +234,12 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
                     copies=last_copy(run, ref),
                 )
             )
+            run.shared_objs[(JoinedWrite, write.node)] = ref.obj
+
+
+def _of_a_call(obj: Obj) -> bool:
+    """What a call gave and no name holds."""
+    return obj.made == "call" and not obj.key
 
 
 def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:
