@@ -89,6 +89,8 @@ def _builtin_abs(run: Run, node: ast.Call, args: Args) -> Value:
 def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
     for given, value in args.all():
         run.use_iterated(value, given)
+        if run.now.flights:
+            run.host_use(value, given, "number")
     result = fresh(run, node, "unknown", "sum", *args.values[:1])
     record(run, node, "sum", None, args.values[:1], result.refs[0].obj)
     return result

@@ -181,9 +181,13 @@ def _home(run: Run, obj: Obj, depth: int) -> str:
             return _placed(run, node)
     if obj.copied is not None and len(obj.operands) <= 1:
         return place_of(run, obj.copied, depth + 1)
+    if obj.kind in ("list", "tuple"):
+        places = {place_of(run, one, depth + 1) for held in run.now.fields(obj).values() for one in held.refs}
+        return places.pop() if len(places) == 1 else ""
     known = run.devices.homes.get(obj)
     if known is None:
-        places = {_home(run, one, depth + 1) for one in obj.operands}
+        places = {place_of(run, one, depth + 1) for one in obj.inputs}
+        places.update(_home(run, one, depth + 1) for one in obj.operands[len(obj.inputs) :])
         known = run.devices.homes[obj] = places.pop() if len(places) == 1 else ""
     return known
 
@@ -307,7 +311,9 @@ def _all_on_host(run: Run, value: Value | None) -> bool:
 
 def host_use(run: Run, value: Value, node: ast.AST, role: str) -> None:
     """Values in flight to the host are read before they have arrived."""
-    if run.devices.storing or role in ("bind", "store", "receiver", "item"):
+    if run.devices.storing or role in ("bind", "store", "receiver", "item", "iterate"):
+        return
+    if role == "operand" and _not_read_there(run, node):
         return
     for ref in value.refs:
         found = _in_flight(run, ref)
@@ -332,6 +338,18 @@ def host_use(run: Run, value: Value, node: ast.AST, role: str) -> None:
             )
         )
         run.now.flights = {**run.now.flights, copy: None}
+
+
+def _not_read_there(run: Run, node: ast.AST) -> bool:
+    """Whether a method of something that may be no tensor takes it (`queue.put(x)`), or a copy that may go to a device,
+    in the order of the stream."""
+    match run.parents().get(node):
+        case ast.Call(func=ast.Attribute(value=receiver)) as call if receiver is not node and call in run.method_calls:
+            base, name = run.method_calls[call]
+            if name == "copy_":
+                return any(place_of(run, ref) != "cpu" for ref in base.refs)
+            return all(run.evidence(ref.obj, run.stmt) < 1 for ref in base.refs)
+    return False
 
 
 def _in_flight(run: Run, ref: Ref) -> tuple[ast.AST, Flight, Link | None] | None:
