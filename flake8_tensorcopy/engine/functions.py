@@ -254,6 +254,8 @@ def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
     spent_by_call(run, "torch.autograd.grad", args)
     result = fresh(run, node, "list", "autograd.grad", data="tensors")
+    if "create_graph" not in args.keywords and len(args.nodes) < 5 and not args.spread:
+        result.refs[0].obj.graph = False
     if len(args.values) > 1 and not args.spread:
         grad_call(run, result.refs[0].obj, args.values[0], args.values[1])
     return result

@@ -30,6 +30,8 @@ MAX_BASES = 30
 MODULE_BASES = frozenset({"torch.nn.Module", "pytorch_lightning.LightningModule", "lightning.LightningModule"})
 _NUMBER_TYPES = frozenset({"int", "float", "bool", "complex", "str", "torch.dtype", "torch.device"})
 _OPTIONAL = frozenset({"Optional", "typing.Optional", "Union", "typing.Union", "Annotated", "typing.Annotated"})
+# What norm layers count and average, in buffers that no gradient reaches.
+_STATISTICS = frozenset({".running_mean", ".running_var", ".num_batches_tracked"})
 _SEQUENCES = frozenset(
     "list List tuple Tuple Sequence Iterable typing.List typing.Tuple typing.Sequence typing.Iterable "
     "collections.abc.Sequence collections.abc.Iterable set".split()
@@ -281,10 +283,14 @@ class Module:
             made.operands = (obj,)
         elif obj.made in PAIRS and key == ".indices":
             made.dtype = "int"
+        if obj.kind in ("tensor", "unknown") and obj.owner in ("fresh", "unknown") and obj.graph is False:
+            made.graph = False
         if obj.kind == "list" and not attribute:
             made.any_of = run.any_item(obj)
         if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):
             made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
+        if obj.kind == "module" and key in _STATISTICS and obj.cls.startswith("torch.nn."):
+            made.kind, made.graph = "tensor", False
         if cls is not None and obj.kind == "module" and key in (".weight", ".bias") and self._is_layer(cls):
             made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
         if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
@@ -292,6 +298,7 @@ class Module:
         if not attribute and obj.data in ("tensors", "indices"):
             made.kind = "tensor"
             made.dtype = "int" if obj.data == "indices" else ""
+            made.graph = False if obj.graph is False else None
         if not attribute and obj.kind == "module":
             made.kind = "module"
             layers = obj.data[1] if isinstance(obj.data, tuple) and obj.data[0] == "layers" else []

@@ -461,6 +461,8 @@ def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
         return DTYPES.get(name.removeprefix("torch."), "")
     if op.dtype in ("bool", "int"):
         return op.dtype
+    if short == "bincount" and "weights" not in args.keywords and not args.spread:
+        return "int64" if len(args.nodes) < (2 if op.form == "function" else 1) else ""
     if not op.factory:
         return ""
     if short == "tensor" and args.nodes:
@@ -604,11 +606,18 @@ def on_graph(ref: Ref) -> bool | None:
         if link.kind in (DETACH, NUMPY):
             return position < ref.held and ref.place is not None and bool(ref.place.tracked)
         if link.kind == SNAPSHOT:
-            return (link.op == "parameters" and not (ref.obj.graph is False or ref.obj.leaf is False)) or None
+            if link.op != "parameters":  # `state_dict()` detaches what it holds
+                return None if _asks_for(link.node, "keep_vars") else False
+            return not (ref.obj.graph is False or ref.obj.leaf is False) or None
     dtype = dtype_of(ref)
     if dtype == "bool" or "int" in dtype:
         return False
     return ref.obj.graph
+
+
+def _asks_for(node: ast.AST, name: str) -> bool:
+    """Whether a call has the keyword, or may have it."""
+    return isinstance(node, ast.Call) and any(keyword.arg in (name, None) for keyword in node.keywords)
 
 
 def _asked_for(node: ast.AST, position: int) -> bool | None:
