@@ -47,6 +47,7 @@ WIDTHS = {"bool": 1, "uint8": 1, "int8": 1, "float16": 2, "bfloat16": 2, "int16"
 WIDTHS |= {"int64": 8, "float64": 8}
 NARROW = frozenset({"bool", "uint8", "int8", "int16", "float16", "bfloat16"})
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _WAITS = re.compile(r"sync|wait|barrier|flush|query|^join$|^result$|^block", re.IGNORECASE)
 _MAX_BACK = 12
 _MAX_FLIGHTS = 40
@@ -388,6 +389,9 @@ def source_written(run: Run, write: Write) -> None:
             continue
         if not must_overlap(flight.source.chain, written) and not _from_the_start(flight.source.chain, written):
             continue
+        looped = start_of(write.node) <= start_of(copy)
+        if looped and _one_of_several(run, flight.obj, write.node):
+            continue
         run.fact(
             OverwrittenSource(
                 site=write.node,
@@ -395,10 +399,26 @@ def source_written(run: Run, write: Write) -> None:
                 op=write.op,
                 how=write.how,
                 copy=copy,
-                looped=start_of(write.node) <= start_of(copy),
+                looped=looped,
             )
         )
         run.now.flights = {**run.now.flights, copy: None}
+
+
+def _one_of_several(run: Run, obj: Obj, at: ast.AST) -> bool:
+    """Whether a comprehension, or a loop that does not stand around this place, made as many of them: another one for
+    each pass."""
+    parents = run.parents()
+    around = {at}
+    while (outer := parents.get(at)) is not None:
+        around.add(outer)
+        at = outer
+    made = obj.node
+    while made is not None and made not in around:
+        if isinstance(made, (*_COMPREHENSIONS, ast.For, ast.AsyncFor, ast.While)):
+            return True
+        made = parents.get(made)
+    return False
 
 
 def _from_the_start(one: Chain, other: Chain) -> bool:
