@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk
 from flake8_tensorcopy.engine.source import Class, Function, Survey
-from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref, Value, both_arms
+from flake8_tensorcopy.engine.values import NUMBER, NUMPY, Arm, Chain, Obj, Place, Ref, Value, both_arms
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
@@ -330,6 +330,8 @@ class Module:
         return found
 
     def _attribute(self, run: Run, cls: Class, key: str, found: Value, obj: Obj, name: str, place: Place) -> Value:
+        from flake8_tensorcopy.engine.operations import dtype_of, on_graph
+
         was = found.obj
         assert was is not None
         made = Obj("unknown", "attribute", parent=obj, key=name, slot=key)
@@ -339,6 +341,9 @@ class Module:
         stays = was.param and obj.kind == "module" and key[1:] not in self.survey.deleted
         if stays or methods <= {"__init__"}:
             copy_facts(was, made)
+            if any(link.kind == NUMPY for link in found.refs[0].chain):  # `torch.from_numpy(array)`, `x.numpy()`
+                made.kind, made.dtype = found.refs[0].kind, dtype_of(found.refs[0])
+                made.graph = on_graph(found.refs[0])
             if made.graph is not False and key[1:] in frozen_attributes(self):
                 if made.kind == "module":
                     made.leaf = False
