@@ -282,8 +282,8 @@ def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, result: Value) -> Non
     if move.to == "cpu":
         return
     _pinned(run, node, ref, move, receiver)
-    _created(run, node, move, receiver)
     _widened(run, node, ref, move, receiver)
+    _created(run, node, move, receiver)
     round_trip(run, node, ref, move.device)
 
 
@@ -473,19 +473,54 @@ def _pinned(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr) 
 
 
 def _created(run: Run, node: ast.Call, move: Move, receiver: ast.expr) -> None:
-    if not isinstance(receiver, ast.Call):
-        return
-    name = is_imported(run, receiver.func)
-    if name not in FACTORIES:
+    made = _factory_behind(run, receiver)
+    if made is None:
         return
     like = run.now.env.get(node.args[0].id) if node.args and isinstance(node.args[0], ast.Name) else None
     if like is not None and like.obj is not None and like.obj.kind == "tensor":
         return  # `.to(x)` takes the dtype, too
-    given = {item.arg for item in receiver.keywords}
+    given = {item.arg for item in made.keywords}
     if given & {None, "device", "generator", "out", "pin_memory", "layout", "names"}:
         return
-    short = name.removeprefix("torch.")
-    run.fact(CreatedThenMoved(site=node, factory=short, device=move.device, random=short.startswith("rand")))
+    short = (is_imported(run, made.func) or "").removeprefix("torch.")
+    behind = made if made is not receiver else None
+    if behind is not None and (WidenedMove, node) in run.facts:
+        return  # nothing more to gain
+    random = short.startswith("rand")
+    run.fact(CreatedThenMoved(site=node, factory=short, device=move.device, random=random, behind=behind))
+
+
+def _factory_behind(run: Run, node: ast.expr) -> ast.Call | None:
+    """The factory of which an expression computes something with numbers alone: `torch.ones(n, n).triu(1).bool()`."""
+    for _ in range(_MAX_BACK):
+        match node:
+            case ast.BinOp(left=inner, right=ast.Constant()) | ast.BinOp(left=ast.Constant(), right=inner):
+                node = inner
+            case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=inner):
+                node = inner
+            case ast.Call(func=func) if (name := is_imported(run, func)) is not None:
+                if name in FACTORIES:
+                    return node
+                if not node.args or not _computes_alone(run, node, ops.function(name), node.args[1:]):
+                    return None
+                node = node.args[0]
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if move_of(run, node) is None:
+                if not _computes_alone(run, node, ops.method(name), node.args):
+                    return None
+                node = inner
+            case _:
+                return None
+    return None
+
+
+def _computes_alone(run: Run, node: ast.Call, op: ops.Op | None, args: list[ast.expr]) -> bool:
+    """Whether a call takes no other tensor and draws no random numbers."""
+    if op is None or op.many != 1 or op.writes or op.factory or op.random or op.name.endswith(".pin_memory"):
+        return False
+    if op.result in ("view", "maybe") or op.name == "Tensor.repeat":  # sizes may have names
+        return True
+    given = (*args, *(item.value for item in node.keywords))
+    return op.result == "fresh" and all(isinstance(item, ast.Constant) for item in given)
 
 
 def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr) -> None:
