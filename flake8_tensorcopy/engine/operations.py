@@ -106,6 +106,8 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
     if op.variadic and op.result in ("view", "maybe") and op.many == -1 and not args.spread:
         flat = [(f"[{i}]", nodes[i], derived(run, node, op, short, value, args, 1)) for i, value in enumerate(values)]
         return container(run, node, "list", flat)
+    if values:
+        reduced_on_host(run, nodes[0], values[0], [*values[1:], *args.given(values)], op)
     return op_result(run, node, op, short, values, args, 1)
 
 
@@ -557,7 +559,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         return Value((ref.derive(Link(NUMPY, name, node)),))
     if op.result != "host" or op.reads_data:
         run.use(one, func.value, "looked at" if name.startswith("new_") else role, whole=whole)
-    reduced_on_host(run, node, ref, name, op)
+    reduced_on_host(run, func.value, one, args.values, op)
     if name == "clone":
         return copy_of(run, node, ref, "clone", whole=whole)
     return op_result(run, node, op, name, [one, *args.values], args, 0)
