@@ -17,7 +17,7 @@ from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.forms import JOINS
 from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import accumulate
-from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
+from flake8_tensorcopy.engine.graph import graph_of_result, items_of, recording, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.keeping import kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
@@ -591,7 +591,7 @@ def clone_detach(run: Run, node: ast.Call, ref: Ref, inner: ast.expr) -> None:
             argument=argument,
             second=run.cloned_and_detached(inner),
             graph=graph,
-            recording=run.now.grad,
+            recording=recording(run),
         )
     )
 

@@ -9,6 +9,7 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.callers import Ask, argument_of
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import Fact, MovedThenDetached, RedundantCast, RedundantClone
+from flake8_tensorcopy.engine.graph import recording
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.kinds import OPERATORS
 from flake8_tensorcopy.engine.operations import _target_dtype, dtype_of, on_graph
@@ -295,7 +296,7 @@ def moved_then_detached(run: Run, node: ast.Call, base: Value, inner: ast.expr) 
                         move=call_text(run, move),
                         moved=move,
                         graph=False if _made_off_graph(run, ref.obj) else on_graph(ref),
-                        recording=run.now.grad,
+                        recording=recording(run),
                     )
                 )
                 return
