@@ -172,7 +172,7 @@ class Module:
         run = self.run_of(self.survey.body)
         value = run.state.env.get(name) if run is not None and run.state is not None else None
         if value is not None and value.obj is not None:
-            copy_facts(value.obj, made)
+            _copy_held(value, made)
 
     def method(self, cls: Class, name: str) -> Function | None:
         """The method as Python would find it among the classes of this file."""
@@ -294,7 +294,7 @@ class Module:
         if cls is not None and obj.kind == "module" and key in (".weight", ".bias") and self._is_layer(cls):
             made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
         if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
-            copy_facts(obj.data.obj, made)
+            _copy_held(obj.data, made)
         if not attribute and obj.data in ("tensors", "indices"):
             made.kind = "tensor"
             made.dtype = "int" if obj.data == "indices" else ""
@@ -330,8 +330,6 @@ class Module:
         return found
 
     def _attribute(self, run: Run, cls: Class, key: str, found: Value, obj: Obj, name: str, place: Place) -> Value:
-        from flake8_tensorcopy.engine.operations import dtype_of, on_graph
-
         was = found.obj
         assert was is not None
         made = Obj("unknown", "attribute", parent=obj, key=name, slot=key)
@@ -340,10 +338,7 @@ class Module:
         # A module refuses everything but a Parameter (and None) where one is registered.
         stays = was.param and obj.kind == "module" and key[1:] not in self.survey.deleted
         if stays or methods <= {"__init__"}:
-            copy_facts(was, made)
-            if any(link.kind == NUMPY for link in found.refs[0].chain):  # `torch.from_numpy(array)`, `x.numpy()`
-                made.kind, made.dtype = found.refs[0].kind, dtype_of(found.refs[0])
-                made.graph = on_graph(found.refs[0])
+            _copy_held(found, made)
             if made.graph is not False and key[1:] in frozen_attributes(self):
                 if made.kind == "module":
                     made.leaf = False
@@ -505,6 +500,17 @@ def _is_ellipsis(node: ast.expr) -> bool:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _copy_held(held: Value, made: Obj) -> None:
+    """The kind and properties of what another function, or the module, keeps; an array may have the memory of a
+    tensor, and a tensor that of an array: `x.numpy()`, `torch.from_numpy(array)`."""
+    from flake8_tensorcopy.engine.operations import dtype_of, on_graph
+
+    ref = held.refs[0]
+    copy_facts(ref.obj, made)
+    if any(link.kind == NUMPY for link in ref.chain):
+        made.kind, made.dtype, made.graph = ref.kind, dtype_of(ref), on_graph(ref)
 
 
 def copy_facts(was: Obj, made: Obj) -> None:
