@@ -321,7 +321,7 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         repeated(run, node, base, args)
     elif name in ("contiguous", "clone", "reshape", "flatten"):
         materialised(run, node, base, name, result)
-    after_method(run, node, base, name, result)
+    after_method(run, node, base, name)
     if name in ("item", "tolist", "nonzero"):
         note_sync(run, node, "nonzero" if name == "nonzero" else "item", base)
     formatted(run, node, name)

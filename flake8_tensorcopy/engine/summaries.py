@@ -432,8 +432,10 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         made = Obj("unknown", "unknown", node, made="call", operands=operands, through=through, graph=graph)
         made.cls, made.data = was.cls, was.data if was.cls else None
         return Value((Ref(made),))
+    shared = any(link.kind == NUMPY for link in result.chain)
+    kind = Ref(was, result.chain).kind if shared else was.kind  # `x.numpy()` is an array, whatever x is
     made = Obj(
-        was.kind,
+        kind,
         "fresh" if was.owner == "fresh" else "unknown",
         node,
         made="call",

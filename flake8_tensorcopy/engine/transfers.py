@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.devices import Flight, Looped, Move
@@ -39,6 +40,9 @@ from flake8_tensorcopy.engine.values import (
     exclusive,
 )
 
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.module import Module
+
 MOVES = frozenset({"to", "cuda", "cpu"})
 LOADER = "torch.utils.data.DataLoader"
 
@@ -49,6 +53,7 @@ NARROW = frozenset({"bool", "uint8", "int8", "int16", "float16", "bfloat16"})
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _WAITS = re.compile(r"sync|wait|barrier|flush|query|^join$|^result$|^block", re.IGNORECASE)
+_DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 _MAX_BACK = 12
 _MAX_FLIGHTS = 40
 
@@ -200,7 +205,27 @@ def _placed(run: Run, node: ast.Call) -> str:
             return ""
         if keyword.arg == "device":
             return device_type(run, keyword.value) or ""
+    return _default_device(run, node)
+
+
+def _default_device(run: Run, node: ast.AST) -> str:
+    """Where a factory makes its tensor that is told nothing: where `with torch.device(..)` says, or the whole file."""
+    if run.module.once(_sets_default_device):
+        return ""
+    parents = run.parents()
+    at = parents.get(node)
+    while at is not None:
+        if isinstance(at, (ast.With, ast.AsyncWith)):
+            for item in at.items:
+                call = item.context_expr
+                if isinstance(call, ast.Call) and is_imported(run, call.func) == "torch.device":
+                    return device_type(run, call) or ""
+        at = parents.get(at)
     return "cpu"
+
+
+def _sets_default_device(module: Module) -> bool:
+    return any(not _DEFAULTS.isdisjoint(one.calls) for one in module.survey.all)
 
 
 def leaves_host(run: Run, ref: Ref, node: ast.AST) -> bool:
@@ -229,14 +254,14 @@ def is_tensor(run: Run, obj: Obj) -> bool:
 # ----- methods
 
 
-def after_method(run: Run, node: ast.Call, base: Value, name: str, result: Value) -> None:
+def after_method(run: Run, node: ast.Call, base: Value, name: str) -> None:
     """A method has been called: does it move, start a copy, wait?"""
     if name in MOVES:
         move = move_of(run, node)
         if move is not None:
             for ref in base.refs:
                 if ref.kind in ("tensor", "unknown") and not ref.obj.refuted:
-                    _moved(run, node, ref, move, result)
+                    _moved(run, node, ref, move, base)
         # A blocking copy waits for the stream; of what lies there already it may be none, but that is not to be told.
         if move is not None and not move.non_blocking:
             wait(run)
@@ -269,7 +294,7 @@ def _start(run: Run, node: ast.AST, flight: Flight) -> None:
     run.now.flights = {**known, node: flight}
 
 
-def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, result: Value) -> None:
+def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, base: Value) -> None:
     assert isinstance(node.func, ast.Attribute)
     receiver = node.func.value
     if move.to == "cpu":
@@ -282,7 +307,8 @@ def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, result: Value) -> Non
     if move.to == "cpu":
         return
     _pinned(run, node, ref, move, receiver)
-    _widened(run, node, ref, move, receiver)
+    if all(place_of(run, other) == "cpu" for other in base.refs if other is not ref):  # else it may be there already
+        _widened(run, node, ref, move, receiver)
     _created(run, node, move, receiver)
     round_trip(run, node, ref, move.device)
 
@@ -481,6 +507,8 @@ def _created(run: Run, node: ast.Call, move: Move, receiver: ast.expr) -> None:
         return  # `.to(x)` takes the dtype, too
     given = {item.arg for item in made.keywords}
     if given & {None, "device", "generator", "out", "pin_memory", "layout", "names"}:
+        return
+    if _default_device(run, made) != "cpu":
         return
     short = (is_imported(run, made.func) or "").removeprefix("torch.")
     behind = made if made is not receiver else None
