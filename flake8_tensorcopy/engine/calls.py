@@ -42,6 +42,7 @@ from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader
 from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
+from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.modules import (
     built_by_base,
     call_module,
@@ -435,9 +436,11 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
     return UNKNOWN
 
 
-def _of_unknown_call(run: Run, node: ast.Call, operands: tuple[Obj, ...], refuted: bool = False) -> Value:
-    """What a call gives of which nothing is known; made without grad mode, it is off the graph."""
-    graph = False if run.now.grad is False else None
+def _of_unknown_call(
+    run: Run, node: ast.Call, operands: tuple[Obj, ...], refuted: bool = False, off: bool = False
+) -> Value:
+    """What a call gives of which nothing is known; made without grad mode, here or inside, it is off the graph."""
+    graph = False if off or run.now.grad is False else None
     return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=refuted, operands=operands, graph=graph)),))
 
 
@@ -511,7 +514,7 @@ def _call_function(
                 if ref.obj.kind in ("dict", "list", "instance", "module"):
                     may_change(run, ref.obj)
         operands = tuple(operand(ref) for value in values for ref in value.refs)
-        return _of_unknown_call(run, node, operands)
+        return _of_unknown_call(run, node, operands, off=entry_mode(run.module.survey, function) is False)
     run.called[node] = done
     given = given_to(done, values, args)
     note_arguments(run, function, done, values, args)
