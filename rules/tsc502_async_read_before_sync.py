@@ -38,9 +38,9 @@ def scores(model: torch.nn.Module, images: torch.Tensor) -> list[float]:
 
 ## Limits
 
-Silent where the copy is only stored or returned, where anything between may wait (a synchronisation of the device, a
-stream or an event, `.item()`, a blocking copy, a function whose name says so), and for what already lies on the host.
-A copy to a device needs no wait: the kernels that read it run behind it.
+Silent where the copy is only stored, returned or put into a queue, where anything between may wait (a synchronisation
+of the device, a stream or an event, `.item()`, a blocking copy, a function whose name says so), and for what already
+lies on the host. A copy to a device needs no wait: the kernels that read it run behind it.
 
 ## References
 

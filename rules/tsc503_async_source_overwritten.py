@@ -47,8 +47,8 @@ None: wait before the memory is written again, or use a pinned buffer for each c
 ## Limits
 
 Only for memory that the function is seen to pin (`pin_memory()`, `pin_memory=True`). From pageable memory torch copies
-to a staging buffer of its own first. Silent where anything between may wait, and for a write that is itself a copy
-from a device, which comes behind in the same stream.
+to a staging buffer of its own first. Silent where anything between may wait, for a buffer out of a list that was made
+item by item, and for a write that is itself a copy from a device, which comes behind in the same stream.
 
 ## References
 

@@ -2,7 +2,7 @@
 ## What it does
 
 Reports `torch.zeros(..).to(device)`, `torch.randn(..).cuda()` and their like: a factory whose new tensor is moved to a
-device at once.
+device at once, or behind calls and operators that take nothing but numbers (`torch.arange(n).unsqueeze(0).to(device)`).
 
 ## Why it is a bug
 
@@ -32,12 +32,13 @@ def positions(length: int, device: torch.device) -> torch.Tensor:
 ## Fix
 
 The factory gets the device (and the dtype, where the move asks for one). Safe, but unsafe where the numbers depend on
-where they are computed: `rand` and its like, `linspace`, `logspace`; and where the tensor was no leaf and becomes one.
+where they are computed: `rand` and its like, `linspace`, `logspace`, and whatever other calls make of a factory's
+numbers; and where the tensor was no leaf and becomes one.
 A cast stays behind a factory that computes, unless to a floating dtype: `torch.arange(0, 1, 0.1, device=d).long()`.
 
 ## Limits
 
-Only a move to a device that stands directly on the factory: not `.to(dtype)`, not to the CPU. Silent for
+Only a move to a device in the same expression: not `.to(dtype)`, not to the CPU. Silent for
 `torch.tensor(..)` and `from_numpy`, which copy from the host either way, and where a generator is given: a device
 draws other numbers than the CPU with the same seed. So does `torch.rand(.., device=..)` without one.
 
@@ -72,10 +73,10 @@ def check(facts: list[CreatedThenMoved], region: Region) -> Iterator[Finding]:
 
 def _fix(fact: CreatedThenMoved, region: Region) -> Fix | None:
     edit = region.edit
-    made = edit.receiver(fact.site)
     match fact.site:
-        case ast.Call(func=ast.Attribute(value=ast.Call(keywords=keywords), attr=name), args=args, keywords=given):
-            known = {one.arg for one in keywords}
+        case ast.Call(func=ast.Attribute(value=ast.expr() as value, attr=name), args=args, keywords=given):
+            made = value if fact.behind is None else fact.behind
+            known = {one.arg for one in made.keywords} if isinstance(made, ast.Call) else set()
             asked = {one.arg: one.value for one in given}
         case _:
             return None
@@ -85,7 +86,8 @@ def _fix(fact: CreatedThenMoved, region: Region) -> Fix | None:
         device = rest.pop(0)
     if rest and dtype is None:
         dtype = rest.pop(0)
-    if rest or not asked.keys() <= {"device", "dtype", "non_blocking"} or (dtype is not None and "dtype" in known):
+    cast = dtype is not None and fact.behind is None and "dtype" in known
+    if rest or not asked.keys() <= {"device", "dtype", "non_blocking"} or cast:
         return None
     if name == "cuda" and not (device is None or isinstance(device, ast.Constant)):
         return None  # None is the device in use there, and the host here
@@ -94,7 +96,7 @@ def _fix(fact: CreatedThenMoved, region: Region) -> Fix | None:
     if text is None or typed is None:
         return None
     floating = typed in _FLOATING and fact.factory not in ("randint", "randperm")
-    if dtype is not None and fact.factory not in _CONSTANT and not floating:
+    if dtype is not None and (fact.behind is not None or (fact.factory not in _CONSTANT and not floating)):
         # Asked for the dtype, the factory would compute in it: steps and bounds are cut, or it refuses.
         moved = _cast_alone(fact.site, device, dtype, typed, edit)
         wanted = f"device={text}"
@@ -102,7 +104,7 @@ def _fix(fact: CreatedThenMoved, region: Region) -> Fix | None:
         moved = edit.drop_call(fact.site)
         wanted = f"device={text}" + (f", dtype={typed}" if typed else "")
     exact = fact.factory in _EXACT or (fact.factory == "arange" and not typed)
-    safe = exact and not fact.random and "requires_grad" not in known
+    safe = exact and fact.behind is None and not fact.random and "requires_grad" not in known
     return edit.fix("Create it there", moved, edit.add_argument(made, wanted), safe=safe)
 
 

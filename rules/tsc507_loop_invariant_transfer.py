@@ -47,7 +47,8 @@ None: move the tensor before the loop.
 ## Limits
 
 Only for what is known to be a tensor and is a local name, or an attribute that only `__init__` assigns. Silent for
-modules, for what the loop assigns, writes or hands to a function, and in branches that only some passes take. Where
+modules, for what the loop assigns, writes or hands to a function, in branches that only some passes take, and in the
+pass that leaves the loop. Where
 the tensor already lies on the device the move costs nothing; that is not always to be seen, so this is a preview rule.
 
 ## References

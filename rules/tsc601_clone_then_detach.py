@@ -43,8 +43,9 @@ The two calls change places; of what the expression has just computed (`(a + b).
 
 ## Limits
 
-Silent where `x` is already detached, under `torch.no_grad()` and `torch.inference_mode()`, where `x` is proven to
-be off the graph, and where the clone has a name that is used, or is kept for its graph.
+Silent where `x` is already detached, under `torch.no_grad()` and `torch.inference_mode()`, in a function that the
+file calls there only, where `x` is proven to be off the graph, and where the clone has a name that is used, or is kept
+for its graph.
 
 ## References
 

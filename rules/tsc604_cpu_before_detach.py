@@ -36,8 +36,9 @@ def to_array(scores: torch.Tensor) -> np.ndarray:
 
 ## Limits
 
-Silent under `torch.no_grad()` and `torch.inference_mode()`, where the tensor is proven to be off the graph, and where
-the tensor on the host has a name. On the CPU `cpu()` returns its argument and records nothing.
+Silent under `torch.no_grad()` and `torch.inference_mode()`, in a function that the file calls there only, where the
+tensor is proven to be off the graph, and where the tensor on the host has a name. On the CPU `cpu()` returns its
+argument and records nothing.
 
 ## References
 

@@ -42,6 +42,7 @@ from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader
 from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
+from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.modules import (
     built_by_base,
     call_module,
@@ -153,7 +154,7 @@ def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
                 run.now.forget(ref.obj)
     # An object of a class from elsewhere is no tensor, whatever its methods are called.
     other = name[:1].isupper() and not name.endswith("Tensor")
-    return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=other, operands=args.objs())),))
+    return _of_unknown_call(run, node, args.objs(), refuted=other)
 
 
 def pointer_assertion(run: Run, node: ast.Call, name: str, args: Args) -> None:
@@ -321,7 +322,7 @@ def method_call(run: Run, node: ast.Call, base: Value, func: ast.Attribute) -> V
         repeated(run, node, base, args)
     elif name in ("contiguous", "clone", "reshape", "flatten"):
         materialised(run, node, base, name, result)
-    after_method(run, node, base, name, result)
+    after_method(run, node, base, name)
     if name in ("item", "tolist", "nonzero"):
         note_sync(run, node, "nonzero" if name == "nonzero" else "item", base)
     formatted(run, node, name)
@@ -344,7 +345,7 @@ def _super_call(run: Run, node: ast.Call, args: Args, name: str) -> Value:
                 return _call_function(run, node, method, [Value((Ref(run.params[0]),)), *args.values], args)
     if name not in ("__init__", "train", "eval") and run.params:
         run.now.forget(run.params[0])
-    return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=args.objs())),))
+    return _of_unknown_call(run, node, args.objs())
 
 
 def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, func: ast.Attribute) -> Value:
@@ -427,12 +428,20 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
             may_change(run, obj)
         if name in library.ASKS_HOST and not node.args and not node.keywords:
             return NUMBER
-        made = Obj("unknown", "unknown", node, made="call", refuted=other, operands=(obj, *args.objs()))
+        result = _of_unknown_call(run, node, (obj, *args.objs()), refuted=other)
         if name == "astype":
-            made.dtype = array_dtype(run, node)
-        return Value((Ref(made),))
+            result.refs[0].obj.dtype = array_dtype(run, node)
+        return result
     args.use(run)
     return UNKNOWN
+
+
+def _of_unknown_call(
+    run: Run, node: ast.Call, operands: tuple[Obj, ...], refuted: bool = False, off: bool = False
+) -> Value:
+    """What a call gives of which nothing is known; made without grad mode, here or inside, it is off the graph."""
+    graph = False if off or run.now.grad is False else None
+    return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=refuted, operands=operands, graph=graph)),))
 
 
 def call_value(run: Run, node: ast.Call, value: Value) -> Value:
@@ -466,7 +475,7 @@ def _call_ref(run: Run, node: ast.Call, ref: Ref, args: Args, func: ast.expr) ->
             if base is not None:
                 return call_module(run, node, base, args, run.short(func))
             args.use(run)
-            return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=(obj, *args.objs()))),))
+            return _of_unknown_call(run, node, (obj, *args.objs()))
         return call_module(run, node, obj, args, run.short(func))
     if obj.kind == "instance" and isinstance(obj.data, Class):
         method = run.module.method(obj.data, "__call__")
@@ -505,7 +514,7 @@ def _call_function(
                 if ref.obj.kind in ("dict", "list", "instance", "module"):
                     may_change(run, ref.obj)
         operands = tuple(operand(ref) for value in values for ref in value.refs)
-        return Value((Ref(Obj("unknown", "unknown", node, made="call", operands=operands)),))
+        return _of_unknown_call(run, node, operands, off=entry_mode(run.module.survey, function) is False)
     run.called[node] = done
     given = given_to(done, values, args)
     note_arguments(run, function, done, values, args)

@@ -853,6 +853,7 @@ def _buffer_of(run: Run, node: ast.AST, ref: Ref) -> Value:
     value = run.item_per_pass(module if module is not None else ref.obj, node)
     for held in value.refs:
         held.obj.kind, held.obj.made = "tensor", "buffer"
+        held.obj.graph = bool(held.obj.graph)
     return value
 
 

@@ -95,6 +95,8 @@ def _builtin_abs(run: Run, node: ast.Call, args: Args) -> Value:
 def _builtin_sum(run: Run, node: ast.Call, args: Args) -> Value:
     for given, value in args.all():
         run.use_iterated(value, given)
+        if run.now.flights:
+            run.host_use(value, given, "number")
     result = fresh(run, node, "unknown", "sum", *args.values[:1])
     record(run, node, "sum", None, args.values[:1], result.refs[0].obj)
     return result
@@ -259,6 +261,8 @@ def _autograd_grad(run: Run, node: ast.Call, args: Args) -> Value:
     args.use(run)
     spent_by_call(run, "torch.autograd.grad", args)
     result = fresh(run, node, "list", "autograd.grad", data="tensors")
+    if "create_graph" not in args.keywords and len(args.nodes) < 5 and not args.spread:
+        result.refs[0].obj.graph = False
     if len(args.values) > 1 and not args.spread:
         grad_call(run, result.refs[0].obj, args.values[0], args.values[1])
     return result

@@ -326,6 +326,11 @@ def without_grad(module: Module, function: Function) -> bool:
     return _only_off(module, name, function.cls.name if function.cls is not None else "", set())
 
 
+def recording(run: Run) -> bool | None:
+    """The grad mode that the current statement runs in, also by the calls of its function."""
+    return False if run.now.grad and without_grad(run.module, run.function) else run.now.grad
+
+
 def _only_off(module: Module, name: str, cls: str, seen: set[str]) -> bool:
     found = (module.mentions or {}).get(name, [])
     for own in ([one for one in found if cls and one.own == cls], [one for one in found if cls and one.own]):

@@ -52,7 +52,7 @@ def host_scalar(run: Run, move: ast.Call, ref: Ref, used: str, once: tuple[ast.A
     scalar = ref.obj.zero_dim and not any(link.kind == VIEW for link in ref.chain)
     receiver = move.func.value if isinstance(move.func, ast.Attribute) else move
     if used in ("reduced", "indexed", "compared"):
-        if run.stmt in run.narrowed:
+        if run.stmt in run.narrowed or (scalar and used == "reduced"):
             return
         run.narrowed.add(run.stmt)
     outer = _outer(run, move) if used in ("reduced", "indexed") else None
@@ -150,10 +150,13 @@ def _on_any_device(run: Run, node: ast.expr, value: Value) -> bool:
     return not value.refs or any(moved_to_host(run, ref) is node for ref in value.refs)
 
 
-def reduced_on_host(run: Run, node: ast.Call, ref: Ref, name: str, op: Op) -> None:
-    """`x.cpu().max()`: the whole tensor travels, one number is wanted."""
-    move = moved_to_host(run, ref)
-    if move is None or not isinstance(node.func, ast.Attribute) or node.func.value is not move:
-        return
-    if op.zero_dim or op.dtype in ("bool", "int"):
-        host_scalar(run, move, ref, "reduced")
+def reduced_on_host(run: Run, given: ast.expr, value: Value, others: list[Value], op: Op) -> None:
+    """`x.cpu().max()`, `torch.max(x.cpu())`: the whole tensor travels, one number is wanted, or one for each row; no
+    other tensor, which may be on the host only, takes part."""
+    if shrinks(op) and not any(other.refs for other in others):
+        narrowed_on_host(run, value, given, "reduced")
+
+
+def shrinks(op: Op) -> bool:
+    """Whether what an operation gives of one tensor takes fewer bytes: a number, bools, the places of the largest."""
+    return op.zero_dim or op.dtype == "bool" or op.name.endswith((".argmax", ".argmin", ".count_nonzero"))

@@ -54,7 +54,7 @@ def _of_tensor(obj: Obj, depth: int) -> bool:
     known = (
         obj.made in OPERATORS
         or obj.made in ("@", "index")
-        or (op is not None and op.result == "fresh" and op.many == 1)
+        or (op is not None and op.result == "fresh" and (op.many == 1 or obj.zero_dim))
     )
     return known and _of_tensor(obj.source[0], depth + 1)
 

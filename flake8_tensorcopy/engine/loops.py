@@ -344,7 +344,7 @@ def _invariant(run: Run, moved: Looped, around: dict[ast.stmt, Around]) -> None:
         return
     if any(not isinstance(one, ast.If) for one in guards):
         return
-    if isinstance(loop, _LOOPS) and isinstance(loop.body[-1], (ast.Return, ast.Break)):
+    if isinstance(loop, _LOOPS) and any(isinstance(end, (ast.Return, ast.Break)) for end in _ends(run, loop, stmt)):
         return
     if not _unchanged(run, receiver, node, ref, loop):
         return
@@ -355,6 +355,17 @@ def _invariant(run: Run, moved: Looped, around: dict[ast.stmt, Around]) -> None:
             site=node, receiver=run.short(receiver), device=move.device, loop=loop, evidence=max(evidence, 2)
         )
     )
+
+
+def _ends(run: Run, loop: ast.For | ast.AsyncFor | ast.While, stmt: ast.stmt) -> Iterator[ast.stmt]:
+    """The last statements of a loop and of what it holds around one of its statements."""
+    yield loop.body[-1]
+    parents = run.parents()
+    inner: ast.AST = stmt
+    while inner is not loop and (outer := parents.get(inner)) is not None:
+        blocks = [body for _, body in ast.iter_fields(outer) if isinstance(body, list) and inner in body]
+        yield from (body[-1] for body in blocks)
+        inner = outer
 
 
 def _comprehension_around(stmt: ast.stmt, node: ast.Call) -> ast.AST | None:

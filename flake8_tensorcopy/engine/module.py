@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk
 from flake8_tensorcopy.engine.source import MAX_DEPTH, Class, Function, Survey
-from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref, Value, both_arms
+from flake8_tensorcopy.engine.values import NUMBER, NUMPY, Arm, Chain, Obj, Place, Ref, Value, both_arms
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
@@ -30,6 +30,8 @@ MAX_BASES = 30
 MODULE_BASES = frozenset({"torch.nn.Module", "pytorch_lightning.LightningModule", "lightning.LightningModule"})
 _NUMBER_TYPES = frozenset({"int", "float", "bool", "complex", "str", "torch.dtype", "torch.device"})
 _OPTIONAL = frozenset({"Optional", "typing.Optional", "Union", "typing.Union", "Annotated", "typing.Annotated"})
+# What norm layers count and average, in buffers that no gradient reaches.
+_STATISTICS = frozenset({".running_mean", ".running_var", ".num_batches_tracked"})
 _SEQUENCES = frozenset(
     "list List tuple Tuple Sequence Iterable typing.List typing.Tuple typing.Sequence typing.Iterable "
     "collections.abc.Sequence collections.abc.Iterable set".split()
@@ -171,7 +173,7 @@ class Module:
         run = self.run_of(self.survey.body)
         value = run.state.env.get(name) if run is not None and run.state is not None else None
         if value is not None and value.obj is not None:
-            copy_facts(value.obj, made)
+            _copy_held(value, made)
 
     def method(self, cls: Class, name: str) -> Function | None:
         """The method as Python would find it among the classes of this file."""
@@ -282,17 +284,22 @@ class Module:
             made.operands = (obj,)
         elif obj.made in PAIRS and key == ".indices":
             made.dtype = "int"
+        if obj.kind in ("tensor", "unknown") and obj.owner in ("fresh", "unknown") and obj.graph is False:
+            made.graph = False
         if obj.kind == "list" and not attribute:
             made.any_of = run.any_item(obj)
         if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):
             made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
+        if obj.kind == "module" and key in _STATISTICS and obj.cls.startswith("torch.nn."):
+            made.kind, made.graph = "tensor", False
         if cls is not None and obj.kind == "module" and key in (".weight", ".bias") and self._is_layer(cls):
             made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
         if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
-            copy_facts(obj.data.obj, made)
+            _copy_held(obj.data, made)
         if not attribute and obj.data in ("tensors", "indices"):
             made.kind = "tensor"
             made.dtype = "int" if obj.data == "indices" else ""
+            made.graph = False if obj.graph is False else None
         if not attribute and obj.kind == "module":
             made.kind = "module"
             layers = obj.data[1] if isinstance(obj.data, tuple) and obj.data[0] == "layers" else []
@@ -332,7 +339,7 @@ class Module:
         # A module refuses everything but a Parameter (and None) where one is registered.
         stays = was.param and obj.kind == "module" and key[1:] not in self.survey.deleted
         if stays or methods <= {"__init__"}:
-            copy_facts(was, made)
+            _copy_held(found, made)
             if made.graph is not False and key[1:] in frozen_attributes(self):
                 if made.kind == "module":
                     made.leaf = False
@@ -494,6 +501,17 @@ def _is_ellipsis(node: ast.expr) -> bool:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _copy_held(held: Value, made: Obj) -> None:
+    """The kind and properties of what another function, or the module, keeps; an array may have the memory of a
+    tensor, and a tensor that of an array: `x.numpy()`, `torch.from_numpy(array)`."""
+    from flake8_tensorcopy.engine.operations import dtype_of, on_graph
+
+    ref = held.refs[0]
+    copy_facts(ref.obj, made)
+    if any(link.kind == NUMPY for link in ref.chain):
+        made.kind, made.dtype, made.graph = ref.kind, dtype_of(ref), on_graph(ref)
 
 
 def copy_facts(was: Obj, made: Obj) -> None:

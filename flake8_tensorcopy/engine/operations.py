@@ -17,7 +17,7 @@ from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.forms import JOINS
 from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import accumulate
-from flake8_tensorcopy.engine.graph import graph_of_result, items_of, sink, written_from
+from flake8_tensorcopy.engine.graph import graph_of_result, items_of, recording, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.keeping import kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
@@ -106,6 +106,8 @@ def apply_op(run: Run, node: ast.Call, op: Op, name: str, args: Args) -> Value:
     if op.variadic and op.result in ("view", "maybe") and op.many == -1 and not args.spread:
         flat = [(f"[{i}]", nodes[i], derived(run, node, op, short, value, args, 1)) for i, value in enumerate(values)]
         return container(run, node, "list", flat)
+    if values:
+        reduced_on_host(run, nodes[0], values[0], [*values[1:], *args.given(values)], op)
     return op_result(run, node, op, short, values, args, 1)
 
 
@@ -461,6 +463,8 @@ def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
         return DTYPES.get(name.removeprefix("torch."), "")
     if op.dtype in ("bool", "int"):
         return op.dtype
+    if short == "bincount" and "weights" not in args.keywords and not args.spread:
+        return "int64" if len(args.nodes) < (2 if op.form == "function" else 1) else ""
     if not op.factory:
         return ""
     if short == "tensor" and args.nodes:
@@ -555,7 +559,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         return Value((ref.derive(Link(NUMPY, name, node)),))
     if op.result != "host" or op.reads_data:
         run.use(one, func.value, "looked at" if name.startswith("new_") else role, whole=whole)
-    reduced_on_host(run, node, ref, name, op)
+    reduced_on_host(run, func.value, one, args.values, op)
     if name == "clone":
         return copy_of(run, node, ref, "clone", whole=whole)
     return op_result(run, node, op, name, [one, *args.values], args, 0)
@@ -587,7 +591,7 @@ def clone_detach(run: Run, node: ast.Call, ref: Ref, inner: ast.expr) -> None:
             argument=argument,
             second=run.cloned_and_detached(inner),
             graph=graph,
-            recording=run.now.grad,
+            recording=recording(run),
         )
     )
 
@@ -604,11 +608,18 @@ def on_graph(ref: Ref) -> bool | None:
         if link.kind in (DETACH, NUMPY):
             return position < ref.held and ref.place is not None and bool(ref.place.tracked)
         if link.kind == SNAPSHOT:
-            return (link.op == "parameters" and not (ref.obj.graph is False or ref.obj.leaf is False)) or None
+            if link.op != "parameters":  # `state_dict()` detaches what it holds
+                return None if _asks_for(link.node, "keep_vars") else False
+            return not (ref.obj.graph is False or ref.obj.leaf is False) or None
     dtype = dtype_of(ref)
     if dtype == "bool" or "int" in dtype:
         return False
     return ref.obj.graph
+
+
+def _asks_for(node: ast.AST, name: str) -> bool:
+    """Whether a call has the keyword, or may have it."""
+    return isinstance(node, ast.Call) and any(keyword.arg in (name, None) for keyword in node.keywords)
 
 
 def _asked_for(node: ast.AST, position: int) -> bool | None:

@@ -9,13 +9,15 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.callers import Ask, argument_of
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import Fact, MovedThenDetached, RedundantCast, RedundantClone
+from flake8_tensorcopy.engine.graph import recording
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.kinds import OPERATORS
 from flake8_tensorcopy.engine.operations import _target_dtype, dtype_of, on_graph
+from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.refine import grad_mode
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import behind_detach, called_name, cloned_operand, receiver_of
-from flake8_tensorcopy.engine.values import DETACH, VIEW, Obj, Ref, Value
+from flake8_tensorcopy.engine.values import DETACH, VIEW, Link, Obj, Ref, Value
 
 CASTS = frozenset("float double half bfloat16 long int short byte char bool".split())
 MOVES = frozenset({"to", "cpu", "cuda", "type", *CASTS})
@@ -141,12 +143,17 @@ def _chooses(run: Run, item: ast.expr) -> bool:
         case ast.Name() | ast.Attribute():
             value = evaluate(run, item)
             obj = value.obj
-            if obj is None or any(link.op != "=" for ref in value.refs for link in ref.chain):
+            if obj is None or not all(_all_or_some(link) for ref in value.refs for link in ref.chain):
                 return False
             if obj.kind == "list":
                 return isinstance(obj.node, (ast.List, ast.ListComp))
             return obj.kind in ("tensor", "array") and (obj.dtype == "bool" or obj.made not in OPERATORS)
     return False
+
+
+def _all_or_some(link: Link) -> bool:
+    """Whether an alias or a slice, of which no single number comes."""
+    return link.op == "=" or (isinstance(link.key, Index) and link.key.slices_only)
 
 
 def _evidence(run: Run, ref: Ref | None) -> int:
@@ -289,7 +296,7 @@ def moved_then_detached(run: Run, node: ast.Call, base: Value, inner: ast.expr) 
                         move=call_text(run, move),
                         moved=move,
                         graph=False if _made_off_graph(run, ref.obj) else on_graph(ref),
-                        recording=run.now.grad,
+                        recording=recording(run),
                     )
                 )
                 return
@@ -326,9 +333,9 @@ def _cast_twice(run: Run, node: ast.Call, base: Value, name: str, args: Args, in
     else:
         return
     dtype = dtype_of(source)
-    exact = dtype in _KEEPS.get(first, ())
+    exact = dtype == "bool" or dtype in _KEEPS.get(first, ())
     narrows = _RANK.get(second, 9) < _RANK.get(first, 0)
-    if dtype in (first, second) or not (narrows or (exact and _reads_exactly(first, second))):
+    if dtype in (first, second) or not (narrows or (exact and _reads_exactly(dtype, first, second))):
         return
     obj = source.obj
     evidence = run.evidence_of(source, None)
@@ -355,8 +362,11 @@ def _cast_twice(run: Run, node: ast.Call, base: Value, name: str, args: Args, in
     _ask(run, RedundantCast, node, obj)
 
 
-def _reads_exactly(first: str, second: str) -> bool:
-    """Whether a cast from `first` treats a value that it keeps exactly as a cast from its own dtype would."""
+def _reads_exactly(dtype: str, first: str, second: str) -> bool:
+    """Whether a cast from `first` treats a value that it keeps exactly as a cast from its own dtype would; 0 and 1 are
+    the same to all."""
+    if dtype == "bool":
+        return True
     return first.startswith(("float", "bfloat")) or (first.startswith("int") and second.startswith(("int", "uint")))
 
 

@@ -427,12 +427,15 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     if was.kind == "unknown" and was.owner != "fresh":
         through = any(one.owner in ("argument", "attribute") for one in linked(was, strict=True))
         operands = _operands(was, given, names)
-        graph = False if any(link.kind in (DETACH, NUMPY) for link in result.chain) else None
+        off = was.graph is False or any(link.kind in (DETACH, NUMPY) for link in result.chain)
+        graph = False if off else None
         made = Obj("unknown", "unknown", node, made="call", operands=operands, through=through, graph=graph)
         made.cls, made.data = was.cls, was.data if was.cls else None
         return Value((Ref(made),))
+    shared = any(link.kind == NUMPY for link in result.chain)
+    kind = Ref(was, result.chain).kind if shared else was.kind  # `x.numpy()` is an array, whatever x is
     made = Obj(
-        was.kind,
+        kind,
         "fresh" if was.owner == "fresh" else "unknown",
         node,
         made="call",

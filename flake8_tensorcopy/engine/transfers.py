@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.devices import Flight, Looped, Move
@@ -39,6 +40,9 @@ from flake8_tensorcopy.engine.values import (
     exclusive,
 )
 
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.module import Module
+
 MOVES = frozenset({"to", "cuda", "cpu"})
 LOADER = "torch.utils.data.DataLoader"
 
@@ -47,7 +51,9 @@ WIDTHS = {"bool": 1, "uint8": 1, "int8": 1, "float16": 2, "bfloat16": 2, "int16"
 WIDTHS |= {"int64": 8, "float64": 8}
 NARROW = frozenset({"bool", "uint8", "int8", "int16", "float16", "bfloat16"})
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _WAITS = re.compile(r"sync|wait|barrier|flush|query|^join$|^result$|^block", re.IGNORECASE)
+_DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 _MAX_BACK = 12
 _MAX_FLIGHTS = 40
 
@@ -181,9 +187,13 @@ def _home(run: Run, obj: Obj, depth: int) -> str:
             return _placed(run, node)
     if obj.copied is not None and len(obj.operands) <= 1:
         return place_of(run, obj.copied, depth + 1)
+    if obj.kind in ("list", "tuple"):
+        places = {place_of(run, one, depth + 1) for held in run.now.fields(obj).values() for one in held.refs}
+        return places.pop() if len(places) == 1 else ""
     known = run.devices.homes.get(obj)
     if known is None:
-        places = {_home(run, one, depth + 1) for one in obj.operands}
+        places = {place_of(run, one, depth + 1) for one in obj.inputs}
+        places.update(_home(run, one, depth + 1) for one in obj.operands[len(obj.inputs) :])
         known = run.devices.homes[obj] = places.pop() if len(places) == 1 else ""
     return known
 
@@ -195,7 +205,27 @@ def _placed(run: Run, node: ast.Call) -> str:
             return ""
         if keyword.arg == "device":
             return device_type(run, keyword.value) or ""
+    return _default_device(run, node)
+
+
+def _default_device(run: Run, node: ast.AST) -> str:
+    """Where a factory makes its tensor that is told nothing: where `with torch.device(..)` says, or the whole file."""
+    if run.module.once(_sets_default_device):
+        return ""
+    parents = run.parents()
+    at = parents.get(node)
+    while at is not None:
+        if isinstance(at, (ast.With, ast.AsyncWith)):
+            for item in at.items:
+                call = item.context_expr
+                if isinstance(call, ast.Call) and is_imported(run, call.func) == "torch.device":
+                    return device_type(run, call) or ""
+        at = parents.get(at)
     return "cpu"
+
+
+def _sets_default_device(module: Module) -> bool:
+    return any(not _DEFAULTS.isdisjoint(one.calls) for one in module.survey.all)
 
 
 def leaves_host(run: Run, ref: Ref, node: ast.AST) -> bool:
@@ -224,14 +254,14 @@ def is_tensor(run: Run, obj: Obj) -> bool:
 # ----- methods
 
 
-def after_method(run: Run, node: ast.Call, base: Value, name: str, result: Value) -> None:
+def after_method(run: Run, node: ast.Call, base: Value, name: str) -> None:
     """A method has been called: does it move, start a copy, wait?"""
     if name in MOVES:
         move = move_of(run, node)
         if move is not None:
             for ref in base.refs:
                 if ref.kind in ("tensor", "unknown") and not ref.obj.refuted:
-                    _moved(run, node, ref, move, result)
+                    _moved(run, node, ref, move, base)
         # A blocking copy waits for the stream; of what lies there already it may be none, but that is not to be told.
         if move is not None and not move.non_blocking:
             wait(run)
@@ -264,7 +294,7 @@ def _start(run: Run, node: ast.AST, flight: Flight) -> None:
     run.now.flights = {**known, node: flight}
 
 
-def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, result: Value) -> None:
+def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, base: Value) -> None:
     assert isinstance(node.func, ast.Attribute)
     receiver = node.func.value
     if move.to == "cpu":
@@ -277,8 +307,9 @@ def _moved(run: Run, node: ast.Call, ref: Ref, move: Move, result: Value) -> Non
     if move.to == "cpu":
         return
     _pinned(run, node, ref, move, receiver)
+    if all(place_of(run, other) == "cpu" for other in base.refs if other is not ref):  # else it may be there already
+        _widened(run, node, ref, move, receiver)
     _created(run, node, move, receiver)
-    _widened(run, node, ref, move, receiver)
     round_trip(run, node, ref, move.device)
 
 
@@ -307,7 +338,9 @@ def _all_on_host(run: Run, value: Value | None) -> bool:
 
 def host_use(run: Run, value: Value, node: ast.AST, role: str) -> None:
     """Values in flight to the host are read before they have arrived."""
-    if run.devices.storing or role in ("bind", "store", "receiver", "item"):
+    if run.devices.storing or role in ("bind", "store", "receiver", "item", "iterate"):
+        return
+    if role == "operand" and _not_read_there(run, node):
         return
     for ref in value.refs:
         found = _in_flight(run, ref)
@@ -332,6 +365,18 @@ def host_use(run: Run, value: Value, node: ast.AST, role: str) -> None:
             )
         )
         run.now.flights = {**run.now.flights, copy: None}
+
+
+def _not_read_there(run: Run, node: ast.AST) -> bool:
+    """Whether a method of something that may be no tensor takes it (`queue.put(x)`), or a copy that may go to a device,
+    in the order of the stream."""
+    match run.parents().get(node):
+        case ast.Call(func=ast.Attribute(value=receiver)) as call if receiver is not node and call in run.method_calls:
+            base, name = run.method_calls[call]
+            if name == "copy_":
+                return any(place_of(run, ref) != "cpu" for ref in base.refs)
+            return all(run.evidence(ref.obj, run.stmt) < 1 for ref in base.refs)
+    return False
 
 
 def _in_flight(run: Run, ref: Ref) -> tuple[ast.AST, Flight, Link | None] | None:
@@ -370,6 +415,9 @@ def source_written(run: Run, write: Write) -> None:
             continue
         if not must_overlap(flight.source.chain, written) and not _from_the_start(flight.source.chain, written):
             continue
+        looped = start_of(write.node) <= start_of(copy)
+        if looped and _one_of_several(run, flight.obj, write.node):
+            continue
         run.fact(
             OverwrittenSource(
                 site=write.node,
@@ -377,10 +425,26 @@ def source_written(run: Run, write: Write) -> None:
                 op=write.op,
                 how=write.how,
                 copy=copy,
-                looped=start_of(write.node) <= start_of(copy),
+                looped=looped,
             )
         )
         run.now.flights = {**run.now.flights, copy: None}
+
+
+def _one_of_several(run: Run, obj: Obj, at: ast.AST) -> bool:
+    """Whether a comprehension, or a loop that does not stand around this place, made as many of them: another one for
+    each pass."""
+    parents = run.parents()
+    around = {at}
+    while (outer := parents.get(at)) is not None:
+        around.add(outer)
+        at = outer
+    made = obj.node
+    while made is not None and made not in around:
+        if isinstance(made, (*_COMPREHENSIONS, ast.For, ast.AsyncFor, ast.While)):
+            return True
+        made = parents.get(made)
+    return False
 
 
 def _from_the_start(one: Chain, other: Chain) -> bool:
@@ -435,19 +499,56 @@ def _pinned(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr) 
 
 
 def _created(run: Run, node: ast.Call, move: Move, receiver: ast.expr) -> None:
-    if not isinstance(receiver, ast.Call):
-        return
-    name = is_imported(run, receiver.func)
-    if name not in FACTORIES:
+    made = _factory_behind(run, receiver)
+    if made is None:
         return
     like = run.now.env.get(node.args[0].id) if node.args and isinstance(node.args[0], ast.Name) else None
     if like is not None and like.obj is not None and like.obj.kind == "tensor":
         return  # `.to(x)` takes the dtype, too
-    given = {item.arg for item in receiver.keywords}
+    given = {item.arg for item in made.keywords}
     if given & {None, "device", "generator", "out", "pin_memory", "layout", "names"}:
         return
-    short = name.removeprefix("torch.")
-    run.fact(CreatedThenMoved(site=node, factory=short, device=move.device, random=short.startswith("rand")))
+    if _default_device(run, made) != "cpu":
+        return
+    short = (is_imported(run, made.func) or "").removeprefix("torch.")
+    behind = made if made is not receiver else None
+    if behind is not None and (WidenedMove, node) in run.facts:
+        return  # nothing more to gain
+    random = short.startswith("rand")
+    run.fact(CreatedThenMoved(site=node, factory=short, device=move.device, random=random, behind=behind))
+
+
+def _factory_behind(run: Run, node: ast.expr) -> ast.Call | None:
+    """The factory of which an expression computes something with numbers alone: `torch.ones(n, n).triu(1).bool()`."""
+    for _ in range(_MAX_BACK):
+        match node:
+            case ast.BinOp(left=inner, right=ast.Constant()) | ast.BinOp(left=ast.Constant(), right=inner):
+                node = inner
+            case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=inner):
+                node = inner
+            case ast.Call(func=func) if (name := is_imported(run, func)) is not None:
+                if name in FACTORIES:
+                    return node
+                if not node.args or not _computes_alone(run, node, ops.function(name), node.args[1:]):
+                    return None
+                node = node.args[0]
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if move_of(run, node) is None:
+                if not _computes_alone(run, node, ops.method(name), node.args):
+                    return None
+                node = inner
+            case _:
+                return None
+    return None
+
+
+def _computes_alone(run: Run, node: ast.Call, op: ops.Op | None, args: list[ast.expr]) -> bool:
+    """Whether a call takes no other tensor and draws no random numbers."""
+    if op is None or op.many != 1 or op.writes or op.factory or op.random or op.name.endswith(".pin_memory"):
+        return False
+    if op.result in ("view", "maybe") or op.name == "Tensor.repeat":  # sizes may have names
+        return True
+    given = (*args, *(item.value for item in node.keywords))
+    return op.result == "fresh" and all(isinstance(item, ast.Constant) for item in given)
 
 
 def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr) -> None:

@@ -42,6 +42,7 @@ class CreatedThenMoved(Fact):
     factory: str
     device: str
     random: bool
+    behind: ast.Call | None = None  # the factory, where other calls stand between it and the move
 
 
 class RoundTrip(Fact):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.library import FACTORIES
-from flake8_tensorcopy.engine.nodes import stands_in, start_of
+from flake8_tensorcopy.engine.nodes import stands_in, start_of, walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.screens.transfers import flagged, moves
 from flake8_tensorcopy.engine.source import called_name, receiver_of
@@ -15,10 +15,11 @@ _BACKWARD = frozenset({"backward", "manual_backward"})
 
 
 def created_then_moved(sketch: Sketch) -> bool:
-    """A move of what a factory makes, in one chain."""
+    """A move of what a factory makes, in one expression."""
     return any(
-        isinstance(inner := receiver_of(node), ast.Call) and sketch.torch_name(inner.func) in _MADE
+        isinstance(inner, ast.Call) and sketch.torch_name(inner.func) in _MADE
         for node in moves(sketch)
+        for inner in walk(receiver_of(node))
     )
 
 
