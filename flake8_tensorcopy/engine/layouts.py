@@ -166,8 +166,7 @@ def layout_of(run: Run, ref: Ref, depth: int = 0) -> Layout | None:
     if obj.parent is not None and obj.slot in _PARTS and obj.parent.made.rsplit(".", 1)[-1] in _PAIRS:
         obj = obj.parent  # `x.max(1).values`
     elif obj.made.rsplit(".", 1)[-1] in _PAIRS and _reduced_over(run, obj) is not None:
-        first = chain[0].node if chain else None
-        if not isinstance(first, ast.Subscript) or literal(first.slice) not in (0, 1):
+        if not chain or not _takes_half(chain[0]):
             return None  # a pair
         chain = chain[1:]
     layout = _made(run, obj, depth) if len(chain) <= MAX_LINKS else None
@@ -176,6 +175,12 @@ def layout_of(run: Run, ref: Ref, depth: int = 0) -> Layout | None:
             return None
         layout = _step(run, layout, link)
     return layout
+
+
+def _takes_half(link: Link) -> bool:
+    """`x.max(1)[0]`, `values, indices = x.max(1)`."""
+    node = link.node
+    return link.op == "unpacking" or (isinstance(node, ast.Subscript) and literal(node.slice) in (0, 1))
 
 
 def _made(run: Run, obj: Obj, depth: int) -> Layout | None:
