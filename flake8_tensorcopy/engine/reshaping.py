@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine.axes import ONE, Axis, Layout, Of, Size
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import ClashingExpand, ScrambledAxes, TurnedView
 from flake8_tensorcopy.engine.features import STRIDES
-from flake8_tensorcopy.engine.layouts import layout_of, note_sizes
+from flake8_tensorcopy.engine.layouts import from_row, layout_of, note_sizes
 from flake8_tensorcopy.engine.library import MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.strides import array_taken, strides_given
@@ -89,7 +89,7 @@ def _turned_view(run: Run, node: ast.Call, refs: tuple[Ref, ...]) -> None:
         layout = layout_of(run, ref)
         if layout is None or not layout.dense or layout.turned is None:
             return
-        if axes.fits(layout, list(given.sizes)) is not False:
+        if axes.fits(layout, list(given.sizes)) is not False or from_row(run, ref.obj):
             return
         found = layout
     turned = found.turned if found is not None else None
