@@ -144,7 +144,8 @@ def leaf_rebound(
     mentions = text in run.text(source)
     if target.attr in run.module.survey.deleted:
         return
-    if was is not None and was.param and obj.kind == "module" and new.kind == "tensor" and new.made != "call":
+    proven = run.evidence(new, None) >= 3 and new.made != "call"
+    if was is not None and was.param and obj.kind == "module" and proven:
         report(run, target, run.stmt, name, "parameter", None)
         return
     table = run.module.table(obj.data).get("." + target.attr) if hasattr(obj.data, "methods") else None

@@ -31,6 +31,7 @@ from flake8_tensorcopy.engine.forms import (
     is_true,
     last_name,
     names_again,
+    rooted,
 )
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
@@ -54,6 +55,7 @@ _SHARING = frozenset(
         ast.Subscript, ast.Tuple,
     }
 )  # fmt: skip
+_PATHS = frozenset({ast.Attribute, ast.Call, ast.Subscript})
 _NAMED = frozenset({ast.Attribute, ast.IfExp, ast.Name})
 _OBJECTS = frozenset({ast.Call, ast.Name})
 _COLLECTING = frozenset({ast.BinOp, ast.Call, ast.Dict, ast.DictComp, ast.List, ast.ListComp, ast.Tuple})
@@ -186,7 +188,7 @@ def _computed_again(attribute: str, call: ast.Call) -> bool:
     if type(func) is ast.Attribute and func.attr in library.MODULE_SELF:
         return False
     given = [func.value, *call.args] if type(func) is ast.Attribute else call.args
-    return any(type(one) is ast.Attribute and one.attr == attribute for one in given)
+    return any(type(one) in _PATHS and rooted(one).rpartition(".")[2] == attribute for one in given)
 
 
 def _rebuilt(target: ast.expr, value: ast.expr) -> int:
