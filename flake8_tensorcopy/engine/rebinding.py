@@ -162,10 +162,10 @@ def item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, value
     new = value.obj
     if new is None or new.owner != "fresh" or new.leaf or value.refs[0].place is not None:
         return
-    if f"{name}.grad" not in run.text(source) and not _from_item_gradient(new, obj):
+    if f"{name}.grad" not in run.text(source) and not _from_item_gradient(run, new, obj):
         return
     if run.stmt is not None:
-        run.item_candidates[(obj, key.split("]")[0])] = (run.stmt, name, run.loop, new)
+        run.item_candidates[(obj, key.split("]")[0])] = run.item_candidates[(new, "")] = (run.stmt, name, run.loop, new)
     for slot in (key, "[*]"):
         for ref in run.now.fields(obj).get(slot, UNKNOWN).refs:
             if ref.obj is new and ref.place is not None and run.stmt is not None:
@@ -197,7 +197,22 @@ def report(
     )
 
 
-def _from_item_gradient(new: Obj, container: Obj) -> bool:
+def _from_item_gradient(run: Run, new: Obj, container: Obj) -> bool:
     """`for k, v in params.items(): params[k] = v - lr * v.grad`."""
-    gradients = (one.parent for one in _operands(new) if one.slot == ".grad")
-    return any(owner is not None and owner.parent is container for owner in gradients)
+    gradients = [one.parent for one in _operands(new) if one.slot == ".grad"]
+    if any(owner is not None and owner.parent is container for owner in gradients):
+        return True
+    held = {ref.obj for value in run.now.fields(container).values() for ref in value.refs} if gradients else set()
+    return not held.isdisjoint(gradients)
+
+
+def note_updates(run: Run, value: Value) -> None:
+    """`params = [p - lr * p.grad for p in params]`: wrong if `.grad` of one of the new values is read."""
+    match run.stmt:
+        case ast.Assign(targets=[target]) if run.asks_gradient and value.obj is not None:
+            new = value.obj
+        case _:
+            return
+    operands = set(_operands(new)) if new.owner == "fresh" and not new.leaf else set()
+    if any(one.slot == ".grad" and one.parent in operands for one in operands):
+        run.item_updates[new] = LeafUpdate(run.stmt, run.text(target))
