@@ -13,9 +13,11 @@ from flake8_tensorcopy.engine.run import LeafUpdate, Run
 from flake8_tensorcopy.engine.updating import change_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
+    SNAPSHOT,
     UNKNOWN,
     Obj,
     Place,
+    Ref,
     Value,
 )
 
@@ -80,6 +82,8 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
         origin = "argument"
     elif was.chain and was.chain[-1].kind == ALIAS and was.obj.owner in ("attribute", "item"):
         origin = "grad" if was.obj.slot == ".grad" else "parameter"
+    elif was.obj.slot != ".grad" and _held_elsewhere(was):
+        origin = "parameter"
     elif was.obj.slot == ".grad":
         origin = "grad"
     else:
@@ -96,6 +100,8 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
             if obj is not None and (obj.slot == ".grad" or "autograd.grad" in _makers(obj)):
                 gradient = True
     obj = held.obj
+    computed = obj is not None and obj is not was.obj and obj.owner == "fresh" and obj.made not in ("call", "tuple")
+    replaced = obj is not None and any(obj is run.now.env.get(one, UNKNOWN).obj for one in siblings)
     run.rebindings.append(
         (
             place,
@@ -104,20 +110,24 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
                 name=name,
                 origin=origin,
                 source=was.place.name if origin == "loop" else was.obj.key,
-                uses_itself=name in names,
+                uses_itself=name in names or (computed and obj is not None and was.obj in _operands(obj)),
                 uses_sibling=bool(siblings),
                 update=gradient,
                 parameter=was.obj.param,
-                computed=obj is not None
-                and obj.owner == "fresh"
-                and obj is not was.obj
-                and obj.made not in ("call", "tuple"),
+                computed=computed or replaced,
                 evidence=0,
                 op=obj.made if obj is not None else "",
             ),
             was,
         )
     )
+
+
+def _held_elsewhere(ref: Ref) -> bool:
+    """Whether a name stands for all of what a module, list or dict holds: `layer.weight.data`, `params[0]`."""
+    whole = all(link.kind in (ALIAS, SNAPSHOT) or link.op in ("data", "detach") for link in ref.chain)
+    live = any(link.kind == SNAPSHOT for link in ref.chain) or ref.obj.owner in ("attribute", "item")
+    return bool(ref.chain) and whole and live
 
 
 def _makers(obj: Obj) -> set[str]:
