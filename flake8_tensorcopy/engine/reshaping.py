@@ -147,6 +147,11 @@ def _moved_axis(run: Run, own: tuple[Size, ...], sizes: list[Size | None]) -> in
     # What -1 is divided by may be one of the axes, by another name.
     meanings = [size for size in own if size not in sizes] if foreign else [ONE]
     moved = {_moved(own, [size.where(foreign[0], one) if foreign else size for size in filled]) for one in meanings}
+    if own[0] not in sizes and _is_axis(own[0]):
+        # `x.view(c, -1)` of `b, c, h, w = x.shape`: a batch of one, perhaps.
+        ((batch, _),) = own[0].symbols
+        if _moved((ONE, *own[1:]), [size.where(batch, ONE) for size in filled]) < 0:
+            return -1
     return moved.pop() if len(moved) == 1 else -1
 
 
