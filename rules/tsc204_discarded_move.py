@@ -42,10 +42,11 @@ for an attribute. None for a leaf, an item, and a name that is not read again. B
 
 ## Limits
 
-Proof is a torch call or operation that made the tensor, unpacking `for images, labels in loader`, or an annotation.
-Silent for modules and criteria, tokenizer and processor outputs, `for batch in loader`, `batch["key"]`, and objects
-of one's own classes: many of these move in place. Silent, too, where a tensor is made in the same statement
-(`torch.zeros(1).cuda()`): that sets the device up.
+Proof is a torch call or operation that made the tensor, the unpacking of a DataLoader's batch (`for images, labels in
+loader`, `images, labels = next(iter(loader))`), or an annotation. Silent for modules and criteria, tokenizer and
+processor outputs, `for batch in loader`, `batch["key"]`, batches of a `collate_fn`, and objects of one's own classes:
+many of these move in place. Silent, too, where a tensor is made in the same statement (`torch.zeros(1).cuda()`): that
+sets the device up.
 
 ## References
 

@@ -44,9 +44,9 @@ Unsafe: it changes what others see. None where the new value may have another sh
 
 Silent where the new tensor is used: appended, yielded, returned, stored, closed over or read in the next pass;
 where `p.data` is assigned or the write is in place; where the right-hand side only moves, casts or switches the
-mode (`to`, `half`, `eval`); and where the name is not proven to stand for a tensor. Outside a loop an argument, or
-a name for a parameter, is reported only where its gradient, or a result of `autograd.grad`, is on the right-hand
-side.
+mode (`to`, `half`, `eval`); and where the name is not proven to stand for a tensor. An argument, or a name for a
+parameter that is no loop's own (`w = layer.weight.data`, `w = params[i]`), is reported only where its gradient, or a
+result of `autograd.grad`, is on the right-hand side.
 
 ## References
 

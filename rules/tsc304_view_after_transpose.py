@@ -41,7 +41,8 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 Silent where the view only splits or keeps axes, after `contiguous`, `reshape` and
 `clone(memory_format=torch.contiguous_format)`, where the axes are viewed first and exchanged then, for tensors of
 which the order of memory is not known (results of unknown calls, of recurrent layers; what `chunk` and `split` give,
-until it is viewed), and where an axis has size 1, which may stand anywhere. Arguments are taken to be contiguous.
+until it is viewed), and where an axis has size 1, which may stand anywhere, or what the tensor was computed from has
+one. Arguments are taken to be contiguous.
 
 ## References
 

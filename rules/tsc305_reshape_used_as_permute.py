@@ -2,7 +2,8 @@
 ## What it does
 
 Reports `view` or `reshape` of a tensor to the sizes of its own axes in another order:
-`n, h, w, c = x.shape`, then `x.view(n, c, h, w)`.
+`n, h, w, c = x.shape`, then `x.view(n, c, h, w)`. Also to sizes among which one of its axes is, behind others than
+before: `x.view(n, h * w, c)` of `n, c, h, w = x.shape`, `x.view(b, heads, t, c // heads)` of `b, t, c = x.shape`.
 
 ## Why it is a bug
 
@@ -37,8 +38,9 @@ None: write `permute` or `transpose`, with `.contiguous()` behind it where memor
 
 ## Limits
 
-Silent where axes are joined or split in their order, where other sizes are among them, where an axis of size 1 moves,
-and for tensors whose number of axes is not known.
+Silent where axes are joined or split in their order, where other sizes are among them that the axes do not explain,
+where an axis of size 1 moves, and for tensors whose number of axes is not known. Of a tensor whose axes have been
+exchanged before, only its own sizes in another order are reported.
 
 ## References
 
@@ -63,6 +65,9 @@ def check(facts: list[ScrambledAxes], region: Region) -> Iterator[Finding]:
         message = (
             f"`{fact.op}` gives `{fact.receiver}` its own sizes in another order and scrambles the elements: "
             f"`permute({fact.order})` exchanges the axes"
+            if fact.order
+            else f"`{fact.op}` puts an axis as long as axis {fact.moved} of `{fact.receiver}` where that one is not "
+            "and scrambles the elements: join or split axes in their order, then `permute`"
         )
         yield Finding(region.span(fact.site), "TSC305", message)
 

@@ -35,6 +35,7 @@ from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.layouts import unpacked
 from flake8_tensorcopy.engine.leaves import marked
+from flake8_tensorcopy.engine.loading import unpacked_batch
 from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import unpacked_part
@@ -464,6 +465,8 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.ex
             assign(run, item, Value(tuple(parts)), source)
         elif value.refs and value.obj is not None and value.obj.kind == "unknown":
             held = run.field(value.obj, f"[{position}]")
+            if isinstance(item, ast.Name):
+                unpacked_batch(value.obj, held)
             assign(run, item, held, source)
         else:
             assign(run, item, UNKNOWN, source)
@@ -498,6 +501,8 @@ def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, orig
                 )
             if held is None and obj is not None and obj.kind in ("unknown", "list", "tuple"):
                 held = run.field(obj, f"[{position}]")
+                if isinstance(item, ast.Name):
+                    unpacked_batch(obj, held)
             bind_target(run, item, held if held is not None else UNKNOWN, source, origin)
             if isinstance(item, ast.Name):
                 run.siblings[item.id] = names - {item.id}

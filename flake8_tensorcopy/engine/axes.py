@@ -337,7 +337,7 @@ def fits(layout: Layout, sizes: list[Size | None]) -> bool | None:
     """
     wanted = [size for size in sizes if size != ONE]
     if len(wanted) < fewest_pieces(layout):
-        return False
+        return None if ONE in sizes and layout.sizes is None else False  # one of the axes may be of size 1
     if layout.sizes is None:
         return None
     total = product(layout.sizes)

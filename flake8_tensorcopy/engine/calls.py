@@ -40,7 +40,7 @@ from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_g
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, note_arguments
 from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.linked import operand
-from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader
+from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader, next_batch
 from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
 from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.modules import (
@@ -134,7 +134,8 @@ def _named_call(run: Run, node: ast.Call, name: str) -> Value:
     if known is not None:
         return known(run, node, args)
     builtin(run, node, name, args.values)
-    return unknown_call(run, node, args, name)
+    result = unknown_call(run, node, args, name)
+    return (next_batch(run, node, args) if name == "next" else None) or result
 
 
 def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:

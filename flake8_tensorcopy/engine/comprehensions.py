@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.items import all_rows, differs, each_objects, exac
 from flake8_tensorcopy.engine.loops import elements
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parameters import wrapped_in_each_pass
+from flake8_tensorcopy.engine.rebinding import note_updates
 from flake8_tensorcopy.engine.repeated import comprehended
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import hold_parameters
@@ -41,10 +42,13 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
             run.use(evaluate(run, test), test, "test")
     if isinstance(node, ast.DictComp):
         run.use(evaluate(run, node.key), node.key, "argument")
-        result = container(run, node, "dict", [("[*]", node.value, evaluate(run, node.value))])
+        value = evaluate(run, node.value)
+        note_updates(run, value)
+        result = container(run, node, "dict", [("[*]", node.value, value)])
         comprehended(run, node, node.value, result.refs[0].obj)
     else:
         value = evaluate(run, node.elt)
+        note_updates(run, value)
         result = container(run, node, "list", [("[*]", node.elt, value)])
         inside = set(walk(node.elt))
         made = result.refs[0].obj
@@ -87,7 +91,9 @@ def _unrolled(run: Run, node: ast.ListComp, over: Value, known: list[Value]) -> 
     items: list[tuple[str, ast.expr, Value]] = []
     for position, held in enumerate(known):
         bind_target(run, generator.target, held, generator.iter, origin="loop")
-        items.append((f"[{position}]", node.elt, evaluate(run, node.elt)))
+        value = evaluate(run, node.elt)
+        note_updates(run, value)
+        items.append((f"[{position}]", node.elt, value))
     return container(run, node, "list", items)
 
 

@@ -36,6 +36,7 @@ from flake8_tensorcopy.engine.values import (
     Pointer,
     Ref,
     Shape,
+    Sizes,
     Value,
     exclusive,
     join_values,
@@ -309,6 +310,8 @@ def subscript_of(run: Run, node: ast.Subscript, base: Value) -> Value:
     """`base[index]` as a value."""
     kind = index_kind(run, node.slice)
     if not base.refs:
+        if isinstance(base.const, Sizes) or (isinstance(base.const, Shape) and isinstance(node.slice, ast.Slice)):
+            return _sizes(run, node)
         if isinstance(base.const, Shape):
             return _axis_size(run, base.const, node.slice)
         return NUMBER if base.kind == "number" else UNKNOWN
@@ -481,7 +484,7 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
     chain = [node]
     while isinstance(chain[-1].left, ast.BinOp):
         chain.append(chain[-1].left)
-    left = evaluate(run, chain[-1].left)
+    first = left = evaluate(run, chain[-1].left)
     left_node: ast.expr = chain[-1].left
     for one in reversed(chain):
         right = evaluate(run, one.right)
@@ -504,6 +507,8 @@ def _binop(run: Run, node: ast.BinOp) -> Value:
         left, left_node = made, one
     if left is NUMBER and run.function.features & LAYOUT and isinstance(node.op, (ast.Mult, ast.FloorDiv)):
         return _size(run, node)
+    if isinstance(first.const, (Shape, Sizes)) and isinstance(node.op, ast.Add):
+        return _sizes(run, node)
     return left
 
 
@@ -518,6 +523,14 @@ def _size(run: Run, node: ast.expr) -> Value:
     from flake8_tensorcopy.engine.layouts import size_of
 
     return Value(kind="number", const=size_of(run, node))
+
+
+def _sizes(run: Run, node: ast.expr) -> Value:
+    """`x.shape[:-1] + (n,)`."""
+    from flake8_tensorcopy.engine.layouts import sizes_of
+
+    found = sizes_of(run, node)
+    return Value(kind="number", const=Sizes(tuple(found)) if found is not None else None)
 
 
 def _unary(run: Run, node: ast.UnaryOp) -> Value:

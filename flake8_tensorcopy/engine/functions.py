@@ -375,8 +375,7 @@ SPECIAL: dict[str, Special] = {
     "torch.utils.dlpack.from_dlpack": _shared_array,
     "collections.OrderedDict": listed,
     "itertools.chain": iterator("chain"),
-    "tqdm.tqdm": iterator("iter"),
-    "tqdm.auto.tqdm": iterator("iter"),
+    **{f"{module}.tqdm": iterator("iter") for module in ("tqdm", "tqdm.auto", "tqdm.autonotebook", "tqdm.notebook")},
 }
 
 

@@ -165,7 +165,8 @@ def mark(run: Run, ref: Ref) -> bool:
         run.tape.not_leaves.add(obj)
     elif run.now.arms:
         run.tape.arms[obj] = run.now.arms
-    if run.frames and ref.place is not None and ref.place.origin == "loop" and ref.place.loop == run.loop:
+    statement = len(run.frames) == len(run.loop)  # no comprehension, which has one pass
+    if run.frames and statement and ref.place is not None and ref.place.origin == "loop" and ref.place.loop == run.loop:
         run.frames[-1].marked.setdefault(obj, (obj.leaf, obj.graph))
     obj.leaf, obj.graph = True, True
     return computed

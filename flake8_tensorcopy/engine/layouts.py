@@ -17,7 +17,20 @@ from flake8_tensorcopy.engine.library import KEEPS_LAYOUT, LAYS_IN_ORDER, MAKERS
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, called_name
-from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, SNAPSHOT, UNSURE, VIEW, Link, Obj, Ref, Shape, Value
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    DETACH,
+    MAYBE,
+    SNAPSHOT,
+    UNSURE,
+    VIEW,
+    Link,
+    Obj,
+    Ref,
+    Shape,
+    Sizes,
+    Value,
+)
 
 MAX_STEPS = 12
 MAX_LINKS = 40  # of views of views
@@ -101,18 +114,47 @@ def note_sizes(run: Run, node: ast.Call, args: Args, first: int) -> None:
         value = values[place] if place < len(values) else None
         starred = isinstance(item, ast.Starred)
         shape = evaluate(run, item.value) if isinstance(item, ast.Starred) else value
-        if shape is not None and isinstance(shape.const, Shape) and (starred or len(given) == 1):
-            layout = layout_of(run, shape.const.ref)
-            if layout is None or layout.sizes is None:
+        if shape is not None and isinstance(shape.const, (Shape, Sizes)) and (starred or len(given) == 1):
+            several = _in_shape(run, shape.const, item)
+            if several is None:
                 wholly = False
             else:
-                sizes.extend(layout.sizes)
+                sizes.extend(several)
         elif starred or (value is not None and len(given) == 1 and not _one_size(item, value)):
             wholly = False  # perhaps a tuple of sizes
         else:
             sizes.append(size_of(run, item))
     written = any((literal(item) or 0) > 1 for item in given)
     run.sizes[node] = Given(tuple(sizes), wholly, written)
+
+
+def _in_shape(run: Run, shape: Shape | Sizes, node: ast.AST) -> list[Size | None] | None:
+    """The sizes in what `x.shape` or a part of it gave; what is not known of one is no other one's."""
+    if isinstance(shape, Sizes):
+        return [size for size in shape.sizes if size is None or isinstance(size, Size)]
+    layout = layout_of(run, shape.ref)
+    if layout is None or layout.more is not None:
+        return None
+    return [axis.size if axis.sure else symbol((node, place)) for place, axis in enumerate(layout.axes)]
+
+
+def sizes_of(run: Run, node: ast.expr) -> list[Size | None] | None:
+    """The sizes of `x.shape[:-1] + (n,)`; None if it is not known how many there are."""
+    match node:
+        case ast.Tuple(elts=items) | ast.List(elts=items) if not any(isinstance(item, ast.Starred) for item in items):
+            return [size_of(run, item) for item in items]
+        case ast.BinOp(op=ast.Add(), left=one, right=other):
+            left, right = sizes_of(run, one), sizes_of(run, other)
+            return [*left, *right] if left is not None and right is not None else None
+        case ast.Subscript(value=inner, slice=ast.Slice(lower=lower, upper=upper, step=None)):
+            whole = sizes_of(run, inner)
+            ends = [literal(end) if end is not None else None for end in (lower, upper)]
+            known = all(end is None or found is not None for end, found in zip((lower, upper), ends, strict=True))
+            return whole[ends[0] : ends[1]] if whole is not None and known else None
+        case ast.Name() | ast.Attribute(attr="shape") | ast.Call(func=ast.Attribute(attr="size"), args=[]):
+            shape = evaluate(run, node).const
+            return _in_shape(run, shape, node) if isinstance(shape, (Shape, Sizes)) else None
+    return None
 
 
 def _one_size(node: ast.expr, value: Value) -> bool:
@@ -166,8 +208,7 @@ def layout_of(run: Run, ref: Ref, depth: int = 0) -> Layout | None:
     if obj.parent is not None and obj.slot in _PARTS and obj.parent.made.rsplit(".", 1)[-1] in _PAIRS:
         obj = obj.parent  # `x.max(1).values`
     elif obj.made.rsplit(".", 1)[-1] in _PAIRS and _reduced_over(run, obj) is not None:
-        first = chain[0].node if chain else None
-        if not isinstance(first, ast.Subscript) or literal(first.slice) not in (0, 1):
+        if not chain or not _takes_half(chain[0]):
             return None  # a pair
         chain = chain[1:]
     layout = _made(run, obj, depth) if len(chain) <= MAX_LINKS else None
@@ -176,6 +217,12 @@ def layout_of(run: Run, ref: Ref, depth: int = 0) -> Layout | None:
             return None
         layout = _step(run, layout, link)
     return layout
+
+
+def _takes_half(link: Link) -> bool:
+    """`x.max(1)[0]`, `values, indices = x.max(1)`."""
+    node = link.node
+    return link.op == "unpacking" or (isinstance(node, ast.Subscript) and literal(node.slice) in (0, 1))
 
 
 def _made(run: Run, obj: Obj, depth: int) -> Layout | None:
@@ -251,13 +298,50 @@ def _product(run: Run, obj: Obj, depth: int) -> Layout | None:
     layouts = []
     for value in obj.given:
         known = [layout_of(run, ref, depth + 1) for ref in value.refs]
-        if any(one is not None and any(axis.size == ONE for axis in one.axes) for one in known):
+        if any(map(_has_one, known)):
             return None
-        layouts.append(known[0] if len(known) == 1 else None)
-    left, right = (one.sizes if one is not None else None for one in layouts) if len(layouts) == 2 else (None, None)
-    if left is None or right is None or len(left) < len(right) or len(right) < 2:
+        layouts.append(known[0] if known and all(one == known[0] for one in known) else None)
+    if len(layouts) != 2:
         return axes.unnamed(obj)
-    return axes.contiguous((*left[:-1], right[-1]))
+    left, right = (one.sizes if one is not None else None for one in layouts)
+    if left is not None and right is not None and len(left) >= len(right) >= 2:
+        return axes.contiguous((*left[:-1], right[-1]))
+    # A matrix may be what rows of any number of axes are multiplied by; of more, both have as many.
+    rank = len(layouts[1].axes) if layouts[1] is not None and layouts[1].more is None else 0
+    ranked = axes.of_rank(axes.unnamed(obj), rank) if rank > 2 and (left is None or len(left) == rank) else None
+    if ranked is None:
+        return axes.unnamed(obj)
+    return replace(ranked, axes=tuple(axis._replace(sure=False) for axis in ranked.axes))
+
+
+def note_row(run: Run, made: Obj, given: Value) -> None:
+    """Keep that a module was given something with an axis of size 1."""
+    if any(_keeps_row(run, ref) for ref in given.refs):
+        run.rows.add(made)
+
+
+def from_row(run: Run, obj: Obj, depth: int = 0) -> bool:
+    """Whether something that it was computed from has an axis of size 1, which the result may have kept."""
+    made = obj.made.rsplit(".", 1)[-1]
+    if obj.owner != "fresh" or depth > MAX_STEPS or made in _FRESH:
+        return False
+    if obj in run.rows:
+        return True
+    if made in _PRODUCTS:
+        sources = tuple(ref for value in obj.given for ref in value.refs)
+    elif obj.copied is not None:
+        sources = (obj.copied,)
+    else:
+        sources = next((value.refs for value in obj.given if value.refs), obj.inputs[:1])
+    return any(_keeps_row(run, ref, depth) for ref in sources)
+
+
+def _keeps_row(run: Run, ref: Ref, depth: int = 0) -> bool:
+    return _has_one(layout_of(run, ref)) or from_row(run, ref.obj, depth + 1)
+
+
+def _has_one(layout: Layout | None) -> bool:
+    return layout is not None and any(axis.size == ONE for axis in layout.axes)
 
 
 def _ranked(run: Run, obj: Obj, layout: Layout | None) -> Layout | None:
@@ -389,7 +473,9 @@ def _reduced(run: Run, before: Layout, node: ast.Call, made: str) -> Layout | No
 def _reshaped(run: Run, before: Layout, node: ast.Call, made: str) -> Layout | None:
     """New sizes over the same elements."""
     given = run.sizes.get(node)
-    if given is None or not given.wholly:
+    if given is None:
+        return _reshaped_inside(run, before, node)
+    if not given.wholly:
         return None
     if made == "flatten":
         if node.args or node.keywords or before.sizes is None:
@@ -409,6 +495,16 @@ def _reshaped(run: Run, before: Layout, node: ast.Call, made: str) -> Layout | N
         return axes.contiguous(sizes, sure=sure)
     copies = made == "reshape" and before.dense and axes.fits(before, list(given.sizes)) is False
     return axes.contiguous(sizes, dense=copies, sure=sure)
+
+
+def _reshaped_inside(run: Run, before: Layout, node: ast.Call) -> Layout | None:
+    """The same in a function that was called: its names stand for other sizes here, but there are as many."""
+    runs = (done for done in run.module.runs.values() if done is not None)
+    given = next((done.sizes[node] for done in runs if node in done.sizes), None)
+    if given is None or not given.wholly or not given.sizes:
+        return None
+    sizes = [ONE if size == ONE else symbol(Of(node, place)) for place, size in enumerate(given.sizes)]
+    return axes.contiguous(sizes, dense=before.in_order, sure=[size == ONE for size in sizes])
 
 
 def _step(run: Run, layout: Layout, link: Link) -> Layout | None:

@@ -32,6 +32,8 @@ MODULE_SELF = frozenset(
 CONTAINER_METHODS = frozenset(
     "append appendleft extend insert items values keys copy get pop setdefault update clear popitem".split()
 )
+LOADER = "torch.utils.data.DataLoader"
+
 # Methods without arguments of queues, events and threads, which no tensor has: a number or bool of Python's.
 ASKS_HOST = frozenset("empty full qsize is_set is_alive".split())
 

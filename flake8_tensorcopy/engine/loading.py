@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine.evaluate import is_imported
+from flake8_tensorcopy.engine import library
+from flake8_tensorcopy.engine.arguments import Args
+from flake8_tensorcopy.engine.evaluate import element_of, is_imported
 from flake8_tensorcopy.engine.facts import DatasetMove, LegacyDevice
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.source import Class, Function, collators
-from flake8_tensorcopy.engine.transfers import LOADER, device_type, move_of
-from flake8_tensorcopy.engine.values import Value
+from flake8_tensorcopy.engine.transfers import device_type, move_of
+from flake8_tensorcopy.engine.values import Obj, Value
 
 # What a worker calls on a dataset, by how the name of its class (or of a base) ends.
 _READS = (("IterableDataset", "__iter__"), ("Dataset", "__getitem__"))
@@ -19,13 +21,13 @@ _READS = (("IterableDataset", "__iter__"), ("Dataset", "__getitem__"))
 
 
 def is_loader(name: str) -> bool:
-    return name in (LOADER, "torch.utils.data.dataloader.DataLoader")
+    return name in (library.LOADER, "torch.utils.data.dataloader.DataLoader")
 
 
 def made_loader(run: Run, node: ast.Call, result: Value, values: list[Value]) -> None:
     """`DataLoader(dataset, ..)`: its items lie on the host, unless the dataset puts them elsewhere."""
     for ref in result.refs:
-        ref.obj.cls = LOADER
+        ref.obj.cls = library.LOADER
         ref.obj.data = ("loader", node)
     keywords = {item.arg: item.value for item in node.keywords}
     pins = keywords.get("pin_memory")
@@ -38,6 +40,32 @@ def made_loader(run: Run, node: ast.Call, result: Value, values: list[Value]) ->
         for one in ast.walk(collate.body):
             if _names_cuda(run, one) and isinstance(one, ast.Call):
                 run.fact(DatasetMove(site=one, place="collate", text=run.short(one), moved=one))
+
+
+def next_batch(run: Run, node: ast.Call, args: Args) -> Value | None:
+    """`next(iter(loader))`: one batch; None of anything else."""
+    if not args.values or args.spread or args.values[0].obj is None:
+        return None
+    batch = element_of(run, node, args.values[0])
+    return batch if batch.obj is not None and _is_batch(batch.obj) else None
+
+
+def unpacked_batch(batch: Obj, part: Value) -> None:
+    """`images, labels = batch`: a loader's batches unpack into tensors."""
+    obj = part.obj
+    if obj is not None and obj.kind == "unknown" and not obj.uses and _is_batch(batch):
+        obj.uses.append((3, None))
+
+
+def _is_batch(obj: Obj) -> bool:
+    """Whether it is what a loader yields; what a function of the user's makes of the items may be anything."""
+    loader = obj.parent
+    if loader is None or obj.owner != "item" or not per_pass(obj.slot):
+        return False
+    if loader.cls != library.LOADER:
+        return loader.kind == "unknown" and not loader.refuted and library.says_loader(loader.key)
+    made = loader.data[1] if isinstance(loader.data, tuple) else None
+    return not isinstance(made, ast.Call) or all(item.arg not in ("collate_fn", None) for item in made.keywords)
 
 
 def _on_cuda(run: Run, given: ast.expr | None, dataset: Value) -> ast.AST | None:

@@ -420,6 +420,8 @@ class Module:
                 return made
             if outer == "numpy.ndarray":
                 made.kind = "array"
+            elif outer == library.LOADER:
+                made.cls = outer
             return made
         name = self._name(node)
         if name in TENSOR_TYPES:
@@ -444,6 +446,8 @@ class Module:
             made.kind, made.cls = ("instance" if "lr_scheduler" in name else "optimizer"), name
         elif name.startswith("torch.nn."):
             made.kind, made.cls = "module", name
+        elif name == library.LOADER:
+            made.cls = name
         elif name in self.survey.classes:
             cls = self.survey.classes[name]
             made.kind, made.data, made.cls = self.kind_of_class(cls), cls, name

@@ -12,10 +12,11 @@ from flake8_tensorcopy.engine.evaluate import (
     evaluate,
     fresh,
 )
-from flake8_tensorcopy.engine.features import REPEAT
+from flake8_tensorcopy.engine.features import REPEAT, TURNED
 from flake8_tensorcopy.engine.freezing import Asked, applied, asked_by, frozen, switch
 from flake8_tensorcopy.engine.graph import graph_of_result
 from flake8_tensorcopy.engine.items import exact_items
+from flake8_tensorcopy.engine.layouts import note_row
 from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.parameters import assigned
@@ -346,6 +347,8 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     result = fresh(run, node, "unknown" if several else "tensor", module.cls, operands=(module, *args.objs()))
     made = result.refs[0].obj
     made.graph = graph_of_call(run, module, args.values)
+    if run.function.features & TURNED:
+        note_row(run, made, given)
     record(run, node, shown, module_keeps(module), list(args.values), made)
     return result
 

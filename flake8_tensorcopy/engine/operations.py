@@ -370,6 +370,12 @@ def copies(run: Run, node: ast.AST, value: Value, made: str) -> Value:
     return result if result is not None else fresh(run, node, "unknown", made)
 
 
+def _of_another_kind(values: list[Value]) -> bool:
+    """Whether a method is called on a tensor over memory that is no tensor's own: `torch.from_numpy(a).sub(1)`."""
+    refs = values[0].refs if values else ()
+    return bool(refs) and all(ref.kind == "tensor" and ref.obj.kind != "tensor" for ref in refs)
+
+
 def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value], args: Args, first: int) -> Value:
     """The result of an op that makes new storage, or no tensor."""
     if op.result in ("host", "none"):
@@ -380,7 +386,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         return fresh(run, node, "list", short, data="indices")
     if op.result == "other":
         return Value((Ref(Obj("unknown", "unknown", node, made="call")),))
-    kind = "tensor" if op.form == "function" else "unknown"
+    kind = "tensor" if op.form == "function" or _of_another_kind(values) else "unknown"
     if op.result == "array":
         return fresh(run, node, "array", short)
     tensors = [value for value in values if value.refs]

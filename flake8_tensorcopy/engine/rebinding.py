@@ -13,9 +13,11 @@ from flake8_tensorcopy.engine.run import LeafUpdate, Run
 from flake8_tensorcopy.engine.updating import change_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,
+    SNAPSHOT,
     UNKNOWN,
     Obj,
     Place,
+    Ref,
     Value,
 )
 
@@ -80,6 +82,8 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
         origin = "argument"
     elif was.chain and was.chain[-1].kind == ALIAS and was.obj.owner in ("attribute", "item"):
         origin = "grad" if was.obj.slot == ".grad" else "parameter"
+    elif was.obj.slot != ".grad" and _held_elsewhere(was):
+        origin = "parameter"
     elif was.obj.slot == ".grad":
         origin = "grad"
     else:
@@ -96,6 +100,8 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
             if obj is not None and (obj.slot == ".grad" or "autograd.grad" in _makers(obj)):
                 gradient = True
     obj = held.obj
+    computed = obj is not None and obj is not was.obj and obj.owner == "fresh" and obj.made not in ("call", "tuple")
+    replaced = obj is not None and any(obj is run.now.env.get(one, UNKNOWN).obj for one in siblings)
     run.rebindings.append(
         (
             place,
@@ -104,20 +110,24 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
                 name=name,
                 origin=origin,
                 source=was.place.name if origin == "loop" else was.obj.key,
-                uses_itself=name in names,
+                uses_itself=name in names or (computed and obj is not None and was.obj in _operands(obj)),
                 uses_sibling=bool(siblings),
                 update=gradient,
                 parameter=was.obj.param,
-                computed=obj is not None
-                and obj.owner == "fresh"
-                and obj is not was.obj
-                and obj.made not in ("call", "tuple"),
+                computed=computed or replaced,
                 evidence=0,
                 op=obj.made if obj is not None else "",
             ),
             was,
         )
     )
+
+
+def _held_elsewhere(ref: Ref) -> bool:
+    """Whether a name stands for all of what a module, list or dict holds: `layer.weight.data`, `params[0]`."""
+    whole = all(link.kind in (ALIAS, SNAPSHOT) or link.op in ("data", "detach") for link in ref.chain)
+    live = any(link.kind == SNAPSHOT for link in ref.chain) or ref.obj.owner in ("attribute", "item")
+    return bool(ref.chain) and whole and live
 
 
 def _makers(obj: Obj) -> set[str]:
@@ -144,7 +154,8 @@ def leaf_rebound(
     mentions = text in run.text(source)
     if target.attr in run.module.survey.deleted:
         return
-    if was is not None and was.param and obj.kind == "module" and new.kind == "tensor" and new.made != "call":
+    proven = run.evidence(new, None) >= 3 and new.made != "call"
+    if was is not None and was.param and obj.kind == "module" and proven:
         report(run, target, run.stmt, name, "parameter", None)
         return
     table = run.module.table(obj.data).get("." + target.attr) if hasattr(obj.data, "methods") else None
@@ -161,10 +172,10 @@ def item_leaf_rebound(run: Run, target: ast.Subscript, obj: Obj, key: str, value
     new = value.obj
     if new is None or new.owner != "fresh" or new.leaf or value.refs[0].place is not None:
         return
-    if f"{name}.grad" not in run.text(source) and not _from_item_gradient(new, obj):
+    if f"{name}.grad" not in run.text(source) and not _from_item_gradient(run, new, obj):
         return
     if run.stmt is not None:
-        run.item_candidates[(obj, key.split("]")[0])] = (run.stmt, name, run.loop, new)
+        run.item_candidates[(obj, key.split("]")[0])] = run.item_candidates[(new, "")] = (run.stmt, name, run.loop, new)
     for slot in (key, "[*]"):
         for ref in run.now.fields(obj).get(slot, UNKNOWN).refs:
             if ref.obj is new and ref.place is not None and run.stmt is not None:
@@ -196,7 +207,22 @@ def report(
     )
 
 
-def _from_item_gradient(new: Obj, container: Obj) -> bool:
+def _from_item_gradient(run: Run, new: Obj, container: Obj) -> bool:
     """`for k, v in params.items(): params[k] = v - lr * v.grad`."""
-    gradients = (one.parent for one in _operands(new) if one.slot == ".grad")
-    return any(owner is not None and owner.parent is container for owner in gradients)
+    gradients = [one.parent for one in _operands(new) if one.slot == ".grad"]
+    if any(owner is not None and owner.parent is container for owner in gradients):
+        return True
+    held = {ref.obj for value in run.now.fields(container).values() for ref in value.refs} if gradients else set()
+    return not held.isdisjoint(gradients)
+
+
+def note_updates(run: Run, value: Value) -> None:
+    """`params = [p - lr * p.grad for p in params]`: wrong if `.grad` of one of the new values is read."""
+    match run.stmt:
+        case ast.Assign(targets=[target]) if run.asks_gradient and value.obj is not None:
+            new = value.obj
+        case _:
+            return
+    operands = set(_operands(new)) if new.owner == "fresh" and not new.leaf else set()
+    if any(one.slot == ".grad" and one.parent in operands for one in operands):
+        run.item_updates[new] = LeafUpdate(run.stmt, run.text(target))

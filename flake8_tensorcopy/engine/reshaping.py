@@ -6,11 +6,11 @@ import ast
 
 from flake8_tensorcopy.engine import axes
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.axes import ONE, Axis, Layout, Of, Size
+from flake8_tensorcopy.engine.axes import ONE, Axis, Layout, Of, Size, product
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import ClashingExpand, ScrambledAxes, TurnedView
 from flake8_tensorcopy.engine.features import STRIDES
-from flake8_tensorcopy.engine.layouts import layout_of, note_sizes
+from flake8_tensorcopy.engine.layouts import from_row, layout_of, note_sizes
 from flake8_tensorcopy.engine.library import MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.strides import array_taken, strides_given
@@ -89,7 +89,7 @@ def _turned_view(run: Run, node: ast.Call, refs: tuple[Ref, ...]) -> None:
         layout = layout_of(run, ref)
         if layout is None or not layout.dense or layout.turned is None:
             return
-        if axes.fits(layout, list(given.sizes)) is not False:
+        if axes.fits(layout, list(given.sizes)) is not False or from_row(run, ref.obj):
             return
         found = layout
     turned = found.turned if found is not None else None
@@ -112,11 +112,15 @@ def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> No
     if own is None or refs[0].kind == "array":
         return
     mine = [size for size in own if size != ONE]
-    if len(mine) < 2 or mine == wanted or len(set(mine)) != len(mine) or set(mine) != set(wanted):
+    if len(mine) < 2 or mine == wanted or len(set(mine)) != len(mine):
         return
-    if len(wanted) != len(mine) or None in wanted or given.written:
+    order, moved = "", -1
+    if set(mine) == set(wanted) and len(wanted) == len(mine) and None not in wanted:
+        if given.written:
+            return
+        order = ", ".join(str(own.index(size)) for size in given.sizes if size in own)
+    elif layout is None or layout.turned is not None or (moved := _moved_axis(run, own, list(given.sizes))) < 0:
         return
-    order = ", ".join(str(own.index(size)) for size in given.sizes if size in own)
     receiver = node.args[0] if is_imported(run, node.func) is not None else _receiver(node)
     run.fact(
         ScrambledAxes(
@@ -124,9 +128,52 @@ def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> No
             receiver=run.short(receiver),
             op=name,
             order=order,
+            moved=moved,
             evidence=run.evidence_of(refs[0], run.stmt),
         )
     )
+
+
+def _moved_axis(run: Run, own: tuple[Size, ...], sizes: list[Size | None]) -> int:
+    """The axis whose size is there still, but behind more or less than before: `x.view(b, heads, t, c // heads)` of
+    `b, t, c = x.shape`; -1 if there is none."""
+    rest = product(own).times(product(size for size in sizes if size is not None), -1)
+    if None not in sizes:
+        return _moved(own, [size for size in sizes if size is not None]) if rest == ONE else -1
+    filled = [rest if size is None else size for size in sizes]
+    foreign = [symbol for symbol, power in rest.symbols if power < 0]
+    if len(foreign) > 1 or rest.number != 1 or not _named(run, own, rest):
+        return -1
+    # What -1 is divided by may be one of the axes, by another name.
+    meanings = [size for size in own if size not in sizes] if foreign else [ONE]
+    moved = {_moved(own, [size.where(foreign[0], one) if foreign else size for size in filled]) for one in meanings}
+    if own[0] not in sizes and _is_axis(own[0]):
+        # `x.view(c, -1)` of `b, c, h, w = x.shape`: a batch of one, perhaps.
+        ((batch, _),) = own[0].symbols
+        if _moved((ONE, *own[1:]), [size.where(batch, ONE) for size in filled]) < 0:
+            return -1
+    return moved.pop() if len(moved) == 1 else -1
+
+
+def _moved(own: tuple[Size, ...], sizes: list[Size]) -> int:
+    for place, size in enumerate(own):
+        if _is_axis(size) and sizes.count(size) == 1:
+            if product(own[:place]) != product(sizes[: sizes.index(size)]):
+                return place
+    return -1
+
+
+def _named(run: Run, own: tuple[Size, ...], rest: Size) -> bool:
+    """Whether somebody has given names to all the axes whose sizes are in a product."""
+    held = (value.const for name, value in run.now.env.items() if name.strip("_"))
+    named = {size for size in held if isinstance(size, Size)}
+    return all(size in named for size in own if _is_axis(size) and not size.symbols.isdisjoint(rest.symbols))
+
+
+def _is_axis(size: Size) -> bool:
+    """Whether a size is that of one axis of something, by its name."""
+    (symbol, power), *more = size.symbols or ((None, 0),)
+    return isinstance(symbol, Of) and power == 1 and not more and size.number == 1
 
 
 def _clashing(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str, args: Args, first: int) -> None:

@@ -274,11 +274,13 @@ class Run:
         self.cleared: dict[ast.AST, frozenset[str]] = {}  # whose gradients are cleared below a node, once asked for
         self.guarded: set[Obj] = set()  # compared by `is` with what they may share storage with
         self.leaf_candidates: dict[Place, LeafUpdate] = {}
+        self.item_updates: dict[Obj, LeafUpdate] = {}  # by what a comprehension computed of each item
         self.branches: dict[ast.expr, tuple[tuple[ast.expr, Value], ...]] = {}  # of conditional expressions
         self.sizes: dict[ast.AST, Given] = {}  # what calls that make or reshape were given
         self.layouts: dict[Obj, tuple[int, Layout | None]] = {}  # of what was asked for in this statement, how deep
         self.layouts_at = (0, 0)
         self.ranks: dict[Obj, int] = {}  # how many axes, where a shape was unpacked
+        self.rows: set[Obj] = set()  # what modules made of something with an axis of size 1
         self.byte_strides: dict[Obj, Ref] = {}  # what `a.strides` gave, and of which array
         self.tilings: list[Tiling] = []
         self.strengths: dict[tuple[object, ...], tuple[object, ...]] = {}
@@ -591,6 +593,8 @@ class Run:
         self._item_gradient_read(ref, node)
         self.tape.gradients.setdefault(ref.obj, node)
         candidate = self.leaf_candidates.get(ref.place) if ref.place is not None else None
+        if candidate is None:
+            candidate = self.item_updates.get(ref.obj.any_of or ref.obj)
         if candidate is not None and not ref.obj.leaf and (self.loop or candidate.statement is not self.stmt):
             from flake8_tensorcopy.engine.rebinding import report
 
@@ -602,9 +606,11 @@ class Run:
     def _item_gradient_read(self, ref: Ref, node: ast.AST) -> None:
         """The same item, met again by the next pass of the outer loop under another value of its index."""
         obj = ref.obj
-        if obj.parent is None or len(self.loop) < 2 or not obj.slot.startswith("["):
+        if len(self.loop) < 2:
             return
-        known = self.item_candidates.get((obj.parent, obj.slot.split("]")[0]))
+        known = self.item_candidates.get((obj, ""))
+        if known is None and obj.parent is not None and obj.slot.startswith("["):
+            known = self.item_candidates.get((obj.parent, obj.slot.split("]")[0]))
         if known is None:
             return
         statement, name, loop, new = known

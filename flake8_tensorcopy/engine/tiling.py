@@ -37,6 +37,11 @@ class Tiling(NamedTuple):
     times: Size
     axis: int | None
 
+    @property
+    def what(self) -> tuple[Obj, bool, Size, int | None]:
+        """What is repeated, as an array or a tensor, and how often, whichever way."""
+        return self.obj, self.array, self.times, self.axis
+
 
 def note_repeat(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, first: int, array: bool) -> None:
     """A call of `repeat`, `tile` or `repeat_interleave` by a known number along one axis."""
@@ -82,6 +87,7 @@ def mixed_repeats(run: Run) -> None:
     each = {id(one.node): one for one in run.tilings if one.each}
     if len(whole) * len(each) > MAX_PAIRS:
         return
+    both_ways = {one.what for one in whole.values()} & {one.what for one in each.values()}
     uses: list[Uses] = []
     for one in whole.values():
         for other in each.values():
@@ -89,6 +95,8 @@ def mixed_repeats(run: Run) -> None:
                 continue
             if one.obj is other.obj and one.array == other.array:
                 continue  # each of one with each of the same: every pair
+            if one.what in both_ways and other.what in both_ways:
+                continue  # each has its own counterpart
             if _together(run, one, other, uses):
                 run.fact(
                     MixedRepeats(

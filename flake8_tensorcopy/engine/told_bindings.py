@@ -31,6 +31,7 @@ from flake8_tensorcopy.engine.forms import (
     is_true,
     last_name,
     names_again,
+    rooted,
 )
 
 _WRAPPERS = frozenset({"Parameter", "Variable"})
@@ -54,6 +55,7 @@ _SHARING = frozenset(
         ast.Subscript, ast.Tuple,
     }
 )  # fmt: skip
+_PATHS = frozenset({ast.Attribute, ast.Call, ast.Subscript})
 _NAMED = frozenset({ast.Attribute, ast.IfExp, ast.Name})
 _OBJECTS = frozenset({ast.Call, ast.Name})
 _COLLECTING = frozenset({ast.BinOp, ast.Call, ast.Dict, ast.DictComp, ast.List, ast.ListComp, ast.Tuple})
@@ -79,7 +81,7 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
                 continue
             if type(target) is ast.Attribute:
                 features |= PLACED | attributes_share
-                if target.attr in library.OF_LAYERS:
+                if target.attr in library.OF_LAYERS or _computed_again(target.attr, value):  # type: ignore[arg-type]
                     features |= REPLACED
                 if maker := function_called(value):
                     makers.append((target.attr, maker, node))
@@ -178,6 +180,15 @@ def tell_binding(value: ast.expr) -> int:
 def gives_generator(value: ast.expr) -> bool:
     """Whether what is returned is a generator, or the parameters of a module."""
     return type(value) in _KEEPING and bool(_keeps(value))
+
+
+def _computed_again(attribute: str, call: ast.Call) -> bool:
+    """`self.scale = self.scale.clamp(0)`, `self.scale = torch.clamp(self.scale, 0)`: no move, which suits a module."""
+    func = call.func
+    if type(func) is ast.Attribute and func.attr in library.MODULE_SELF:
+        return False
+    given = [func.value, *call.args] if type(func) is ast.Attribute else call.args
+    return any(type(one) in _PATHS and rooted(one).rpartition(".")[2] == attribute for one in given)
 
 
 def _rebuilt(target: ast.expr, value: ast.expr) -> int:

@@ -18,7 +18,7 @@ from flake8_tensorcopy.engine.facts import (
     WidenedMove,
     changed,
 )
-from flake8_tensorcopy.engine.library import DEVICE, FACTORIES
+from flake8_tensorcopy.engine.library import DEVICE, FACTORIES, LOADER
 from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
 
 MOVES = frozenset({"to", "cuda", "cpu"})
-LOADER = "torch.utils.data.DataLoader"
 
 # Bytes of an element.
 WIDTHS = {"bool": 1, "uint8": 1, "int8": 1, "float16": 2, "bfloat16": 2, "int16": 2, "int32": 4, "float32": 4}

@@ -322,6 +322,12 @@ class Shape(NamedTuple):
     ref: Ref
 
 
+class Sizes(NamedTuple):
+    """The sizes of several axes: `x.shape[:2]`, `x.shape[:-1] + (n,)`."""
+
+    sizes: tuple[object, ...]  # each an `axes.Size`, or None for -1
+
+
 class Value:
     """What an expression may be: a small set of references, or a thing without storage."""
 

@@ -66,11 +66,13 @@ class TurnedView(Fact):
 
 
 class ScrambledAxes(Fact):
-    """`view` or `reshape` to the sizes of the tensor's own axes in another order; `site` is the call."""
+    """`view` or `reshape` to the sizes of the own axes in another order, or with one of them behind others than
+    it was; `site` is the call."""
 
     receiver: str
     op: str
-    order: str  # the `permute` that was meant
+    order: str  # the `permute` that was meant, if the sizes are those of the axes
+    moved: int  # else the axis that is not where it was
     evidence: int
 
 

@@ -28,8 +28,19 @@ def dead_rebinding(sketch: Sketch) -> bool:
             for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,):
                 if isinstance(part, ast.Name) and (names is None or part.id in names):
                     used = {part.id} | (function.loops if part.id in function.loops else set())
-                    if _computed_from(sketch, node.value, used) and not _read_behind(function.node, node, part.id):
+                    computed = _computed_from(sketch, node.value, used) or (
+                        part.id in function.loops and _is_another(node.value, part.id)
+                    )
+                    if computed and not _read_behind(function.node, node, part.id):
                         return True
+    return False
+
+
+def _is_another(value: ast.expr, name: str) -> bool:
+    """`p = q`, `p = q.data`: what another name of the loop stands for, or what was computed before."""
+    match value:
+        case ast.Name(id=other) | ast.Attribute(value=ast.Name(id=other), attr="data"):
+            return other != name
     return False
 
 

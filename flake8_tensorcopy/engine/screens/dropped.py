@@ -12,10 +12,11 @@ from flake8_tensorcopy.engine.screens.sketch import Sketch, methods, sketch_of
 from flake8_tensorcopy.engine.source import Survey, called_name
 
 _RESULTS = frozenset({"fresh", "view", "maybe"})
-_TENSORS = ("Tensor", "Variable", "Parameter", "Buffer")
+_TENSORS = ("Tensor", "Variable", "Parameter", "Buffer", "DataLoader")  # a loader unpacks into tensors
 _MODULES = frozenset({"modules", "named_modules", "children", "named_children"})
 _BUILTINS = frozenset("len isinstance issubclass hasattr id type callable float int bool str repr print range".split())
 _OF_MODULES = library.MODULE_METHODS | library.MODULE_SELF | _MODULES
+_PASSING = frozenset("enumerate iter next reversed sorted tqdm zip".split())
 _EMPTY = frozenset({"list", "dict", "set", "OrderedDict"})
 _DISPLAYS = (
     ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp,
@@ -175,6 +176,8 @@ class Evidence:
             return name.endswith(_TENSORS)
         if isinstance(func, ast.Name):
             known = self.sketch.bound.get(name, ()) or name in self.sketch.given
+            if name in _PASSING and not known:
+                return any(self.of(one, True) for one in node.args)
             return bool(known) or name in ("deepcopy", "copy", "abs", "sum")
         if isinstance(func, ast.Attribute):
             if name == "setdefault" and len(node.args) == 2:

@@ -33,8 +33,10 @@ class _Axis(NamedTuple):
 def scrambled_axes(sketch: Sketch) -> bool:
     """Sizes that may be those of the tensor in another order: each is a size of the tensor by what gave it its shape,
     or by what asked for the shape of it, and something exchanges them."""
-    calls = [(call, sizes) for call in sketch.calls_of(VIEWS) if (sizes := _may_permute(sketch, call)) is not None]
     told = Sizes(sketch)
+    if any(told.move_axis(call, sizes_of(sketch, call)) for call in sketch.calls_of(VIEWS)):
+        return True
+    calls = [(call, sizes) for call in sketch.calls_of(VIEWS) if (sizes := _may_permute(sketch, call)) is not None]
     calls = [(call, sizes) for call, sizes in calls if told.known(sizes)]
     if not calls:
         return False
@@ -306,6 +308,44 @@ class Sizes:
                 return False
             last = place
         return True
+
+    def move_axis(self, call: ast.Call, sizes: list[ast.expr]) -> bool:
+        """Whether the size of an axis may stand behind other sizes than those of the axes before it."""
+        if len(sizes) < 2:
+            return False
+        before: Factors | None = _ONE
+        moved = False
+        for item in sizes:
+            if isinstance(item, ast.Starred):
+                return True
+            rest = isinstance(item, ast.UnaryOp)
+            if not rest and not moved and not isinstance(item, ast.BinOp) and _AXIS in self.kinds(item):
+                moved = before is None or before != self._ahead_of(item)
+            factors = None if rest else self.factors(item)
+            before = _times(before, factors, 1) if before is not None and factors is not None else None
+        return moved and (before is None or self._may_be_all(call, before))
+
+    def _may_be_all(self, call: ast.Call, total: Factors) -> bool:
+        """Whether the product of all sizes may be that of the axes of something: what it is divided by would have to
+        be in the sizes of another call."""
+        lacking = {factor for factor, power in total if power < 0 and not _of_axis(factor)}
+        given = (sizes_of(self._sketch, other) for other in self._sketch.calls_of(_SIZED) if other is not call)
+        texts = {ast.unparse(part) for sizes in given for size in sizes for part in walk(size)} if lacking else set()
+        return lacking <= texts
+
+    def _ahead_of(self, item: ast.expr) -> Factors | None:
+        """The product of the axes in front of the one whose size has a name."""
+        place = self._places.get(item.id) if isinstance(item, ast.Name) else _place(item)
+        if place is None or place[1] < 0:
+            return None
+        names = {other: name for name, other in self._places.items() if other is not None and other[0] == place[0]}
+        found: set[tuple[object, int]] = set()
+        for position in range(place[1]):
+            name = names.get((place[0], position))
+            if name is None:
+                return None
+            found.add((_Axis(self._sketch.bound[name][0][0], name), 1))
+        return frozenset(found)
 
     @cached_property
     def _places(self) -> dict[str, tuple[str, int] | None]:
