@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.source import Function
 
 MAX_SAVED = 12  # of one storage
+MASKED = 1e4  # a score this far below the others has no share in a softmax
 
 MAX_NAMES = 500  # in a function that has more, a write is not repaired by binding its name to a new value
 _DERIVATIVE = re.compile(r"grad|backward|deriv|jacobian|hessian|vjp|(^|_)bwd", re.IGNORECASE)
@@ -221,7 +222,8 @@ def judge_write(run: Run, write: Write) -> None:
         if meets(saved.arms, write.arms) and saved.node is not write.node:
             tape.spoiled.append((saved, write))
             tape.rebindable[write.node] = tape.rebindable.get(write.node, True) and _has_one_name(run, write)
-    graph = graph_of_result([Value((Ref(ref.obj),))]) if bypasses(ref) and not ref.obj.leaf else False
+    through = bypasses(ref) and not ref.obj.leaf and not _masks_out(run, write)
+    graph = graph_of_result([Value((Ref(ref.obj),))]) if through else False
     supposed = _given(run, ref.obj) if graph is None and ref.obj.owner == "fresh" else ()
     if graph is True or supposed:
         tape.bypassed.append(
@@ -301,6 +303,33 @@ def _is_part(write: Write, ref: Ref) -> bool:
 def bypasses(ref: Ref) -> bool:
     """Whether autograd sees no write through a reference: `.data`, and the array of a detached tensor."""
     return any(link.op == "data" or link.kind == NUMPY for link in ref.chain)
+
+
+def _masks_out(run: Run, write: Write) -> bool:
+    """`scores.data.masked_fill_(mask, -math.inf)`: a softmax gives what it masks no gradient, recorded or not."""
+    match write.node:
+        case ast.Call(func=ast.Attribute(attr="masked_fill_"), args=[_, value]):
+            return _next_to_nothing(run, value)
+    match write.stmt:
+        case ast.Assign(targets=[ast.Subscript()], value=value):
+            return _next_to_nothing(run, value)
+    return False
+
+
+def _next_to_nothing(run: Run, node: ast.expr) -> bool:
+    """Whether a number is so far below zero that a softmax makes nothing of it."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float() | int() as size)):
+            return size >= MASKED
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Attribute(attr="inf")):
+            return True
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Call() as call):
+            return run.text(call) in ("float('inf')", "float('Inf')", "float('infinity')")
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(said))]):
+            return said.strip().lower() in ("-inf", "-infinity")
+        case ast.Attribute(value=ast.Call(func=func), attr="min"):
+            return run.names.qualify(func) == "torch.finfo"
+    return False
 
 
 def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
