@@ -30,7 +30,7 @@ from flake8_tensorcopy.engine.graph import (
 from flake8_tensorcopy.engine.keeping import ACTIVATIONS, Keeps, kept_by
 from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
 from flake8_tensorcopy.engine.linked import linked, operand
-from flake8_tensorcopy.engine.nodes import children
+from flake8_tensorcopy.engine.nodes import children, start_of
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
 
@@ -119,7 +119,8 @@ def record(run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: 
     if keeps.output:
         at = node if isinstance(node, ast.expr) and not result.made.endswith("LSTM") else None
         _save(run, Saved(result, None, result, node, keeper, result.graph is True, run.count(), run.now.arms, at))
-    perhaps = result.graph is None and keeps.how == "own"  # what a model of unknown make gave is on a graph, as a rule
+    # What a model of unknown make gave is on a graph, as a rule.
+    perhaps = result.graph is None and keeps.how in ("own", "any")
     if result.graph is not True and not perhaps:
         return
     for index in keeps.inputs:
@@ -222,10 +223,11 @@ def judge_write(run: Run, write: Write) -> None:
         if meets(saved.arms, write.arms) and saved.node is not write.node:
             tape.spoiled.append((saved, write))
             tape.rebindable[write.node] = tape.rebindable.get(write.node, True) and _has_one_name(run, write)
-    through = bypasses(ref) and not ref.obj.leaf and not _masks_out(run, write)
+    through = bypasses(ref) and not ref.obj.leaf and not (_masks_out(run, write) or _shifts(run, write))
     graph = graph_of_result([Value((Ref(ref.obj),))]) if through else False
     supposed = _given(run, ref.obj) if graph is None and ref.obj.owner == "fresh" else ()
-    if graph is True or supposed:
+    asked = graph is None and not supposed
+    if graph is True or supposed or (asked and _of_a_model(run, ref.obj)):
         tape.bypassed.append(
             (
                 write,
@@ -239,6 +241,7 @@ def judge_write(run: Run, write: Write) -> None:
                     inner=write.inner,
                     supposed=supposed,
                 ),
+                asked,
             )
         )
 
@@ -303,6 +306,14 @@ def _is_part(write: Write, ref: Ref) -> bool:
 def bypasses(ref: Ref) -> bool:
     """Whether autograd sees no write through a reference: `.data`, and the array of a detached tensor."""
     return any(link.op == "data" or link.kind == NUMPY for link in ref.chain)
+
+
+def _shifts(run: Run, write: Write) -> bool:
+    """`x.data.add_(noise)`: the derivative is 1 either way, of what is added there is none."""
+    if write.op not in ("add_", "sub_", "+=", "-="):
+        return False
+    node, operands = run.operands or (None, [])
+    return node is write.node and all(graph_of(value) is not True for _, value in operands)
 
 
 def _masks_out(run: Run, write: Write) -> bool:
@@ -441,9 +452,20 @@ def finish(run: Run) -> None:
         whole = changed(found, kept=() if None in kept[found.site] else at)
         run.fact(whole, strength=(found.proven, found.backward is not None))
     told = {mark[1] for mark in run.facts if mark[0] is SavedWrite}
-    for write, fact in tape.bypassed:
-        if write.node not in told and _reached(write.ref.obj, write, reached) is not None:
-            run.fact(fact)
+    for write, bypass, asked in tape.bypassed:
+        obj = write.ref.obj
+        where = _reached(obj, write, reached) if write.node not in told else None
+        if where is not None and (where.backward or not asked) and not _computed_before(run, where, write):
+            run.fact(bypass)
+
+
+def _computed_before(run: Run, where: Sink, write: Write) -> bool:
+    """Whether all that goes on from what is written was computed before the write: what that kept is told of itself."""
+    obj, at = write.ref.obj, start_of(write.node)
+    if obj in where.objs:
+        return False
+    results = [one.node for one in behind(run, where) if obj in one.operands]
+    return bool(results) and all(node is not None and start_of(node) < at for node in results)
 
 
 def _reached(obj: Obj, write: Write, reached: list[tuple[Sink, set[Obj]]]) -> Sink | None:
@@ -474,7 +496,7 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         return None
     if not saved.proven and (run.function.name == "__init__" or ref.place is None or _by_hand(run, write)):
         return None
-    proven = saved.proven or (where.backward and not bypassed and _of_a_model(run, saved.obj))
+    proven = saved.proven or (where.backward and _of_a_model(run, saved.obj))
     if saved.ref is not None and not proven:
         return None
     if not proven and (bypassed or not _from_arguments(saved.obj) or run.evidence(saved.obj, None) < 1):
