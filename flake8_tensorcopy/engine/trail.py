@@ -62,6 +62,7 @@ class Rebuilt(NamedTuple):
     op: str
     forced: bool  # by `requires_grad_(True)`
     made_of: str = ""  # tensor tensors
+    alone: bool = False  # a leaf from the start, whatever it was computed from
 
 
 class Kept(NamedTuple):

@@ -204,7 +204,9 @@ def graph_cut(sketch: Sketch) -> bool:
     if any(one.attr == "requires_grad" and isinstance(one.ctx, ast.Store) for one in sketch.attributes):
         return True
     for node in sketch.calls_of(("tensor", "as_tensor", "asarray", "Tensor", "FloatTensor")):
-        if node.args and sketch.torch_name(node.func) and _on_graph(sketch, node.args[0]):
+        if not node.args or not sketch.torch_name(node.func):
+            continue
+        if _on_graph(sketch, node.args[0]) or any(keyword.arg == "requires_grad" for keyword in node.keywords):
             return True
     return False
 
