@@ -204,20 +204,23 @@ def record_in_place(
 # ----- writes
 
 
-def judge_write(run: Run, write: Write) -> None:
-    """What a write does to the graph."""
+def judge_write(run: Run, write: Write, whole: Value) -> None:
+    """What a write does to the graph; `whole` is what is written, with all its alternatives."""
     tape = run.tape
     if write.how in ("training", "part") or tape.expected:
         return
     ref = write.ref
     links = ref.chain[:-1] if write.how in ("subscript", "augmented") and _is_part(write, ref) else ref.chain
-    if any(link.kind in (MAYBE, UNSURE) for link in links) or ref.kind not in ("tensor", "unknown", "array"):
+    if ref.kind not in ("tensor", "unknown", "array") or looks_at_mode(write.arms) or _other_attribute(write):
         return
-    if looks_at_mode(write.arms) or _other_attribute(write) or leaf_write(run, write):
+    unclear = any(link.kind in (MAYBE, UNSURE) for link in links)
+    if not unclear and leaf_write(run, write, whole):
         return
     if ref.obj.owner != "fresh" and write.how in ("augmented", "subscript") and run.evidence_of(ref, write.stmt) < 3:
         return  # an assignment would also do to a list or a number
     forbidden_write(run, write, links)
+    if unclear:
+        return
     alike = (ref.obj,) if ref.obj.any_of is None else (ref.obj, ref.obj.any_of)
     for saved in [one for obj in dict.fromkeys(alike) for one in tape.saved.get(obj, ())]:
         if meets(saved.arms, write.arms) and saved.node is not write.node:
@@ -349,7 +352,10 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
         return
     maker = next((link for link in links if link.kind == VIEW and link.op in _SEVERAL), None)
     obj = write.ref.obj
-    if maker is None or obj.graph is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
+    # Of a tensor that was perhaps copied before these are views all the same.
+    if maker is None or any(link.kind in (MAYBE, UNSURE) for link in links[links.index(maker) :]):
+        return
+    if obj.graph is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
         return
     # What an argument was computed into may require grad; of others a call has to say so.
     supposed = _from_arguments(obj) if obj.graph is None and obj.made in _ARITHMETIC else ()
@@ -485,7 +491,7 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         if one.backward and not one.retains and saved.tick < one.tick < write.tick and meets(one.arms, write.arms)
     ]
     where = _reached(saved.result, write, reached)
-    if used or where is None:
+    if used or where is None or (not where.backward and _walked_before(saved, write, reached)):
         return None
     ref = write.ref
     leaf = bool(saved.obj.leaf or saved.obj.param)
@@ -518,6 +524,17 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         inner=write.inner,
         statement=write.stmt if run.tape.rebindable.get(write.node) and isinstance(write.stmt, ast.stmt) else None,
     )
+
+
+def _walked_before(saved: Saved, write: Write, reached: list[tuple[Sink, set[Obj]]]) -> bool:
+    """Whether a value was computed from what a backward had gone through, and freed: no other one comes to it."""
+    made_from: set[Obj] | None = None
+    for one, objs in reached:
+        if one.backward and not one.retains and one.tick < saved.tick and meets(one.arms, write.arms):
+            made_from = made_from or {known for known in ancestors(saved.obj) if known.operands and not known.leaf}
+            if not made_from.isdisjoint(objs):
+                return True
+    return False
 
 
 def _of_a_model(run: Run, obj: Obj) -> bool:
