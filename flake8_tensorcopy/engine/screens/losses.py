@@ -51,8 +51,9 @@ def _added(sketch: Sketch) -> list[ast.expr]:
     for node in found.get(ast.Call, ()):  # a meter of this file
         func = node.func
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if looped and name in sketch.callees and name[:1] != "_":
-            added += node.args
+        called = name in sketch.callees or (isinstance(func, ast.Name) and "__call__" in sketch.callees)
+        if looped and called and name[:1] != "_":
+            added += (*node.args, *(keyword.value for keyword in node.keywords))
     return added
 
 
