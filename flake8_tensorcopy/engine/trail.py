@@ -75,6 +75,7 @@ class Kept(NamedTuple):
     added: ast.expr | None = None  # and its expression
     by: Run | None = None  # of a method that `forward` calls: its run,
     given: tuple[Obj, ...] = ()  # and what of the caller's goes into the value
+    item: bool = False  # an item of the attribute is set
 
 
 class Holds(NamedTuple):

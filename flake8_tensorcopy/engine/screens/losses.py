@@ -104,6 +104,11 @@ def _set_from_itself(sketch: Sketch, cls: Class) -> bool:
     function = sketch.function
     own = {"__init__", function.name}
     kept = {node.attr for node in sketch.attributes if isinstance(node.ctx, ast.Store)}
+    kept |= {
+        node.value.attr
+        for node in function.found.get(ast.Subscript, ())
+        if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Attribute)
+    }
     names = {name for name in kept if cls.assigns.get(name, set()) <= own}
     names &= {node.attr for node in sketch.attributes if isinstance(node.ctx, ast.Load)} if names else set()
     # The survey does not look at what `self.x += y` binds.
