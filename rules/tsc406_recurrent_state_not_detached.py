@@ -52,9 +52,10 @@ None: whether the state is to be detached in each pass or every so many is the a
 ## Limits
 
 Silent where any way round the loop detaches or resets the state, where a function of which nothing is known handles
-it, and where `backward()` comes after the loop. An attribute is reported only where `forward` and `__init__` alone set
-it, nothing that reads it calls `detach_()`, the file shows all bases of the class, and `forward` returns what hangs on
-it or came out of the same call (`out, self.state = self.lstm(x, self.state)`).
+it, and where `backward()` comes after the loop. An attribute is reported only where `forward`, or a method that it
+calls, and `__init__` alone set it, nothing that reads it calls `detach_()`, the file shows all bases of the class, and
+`forward` returns what hangs on it or came out of the same call (`out, self.state = self.lstm(x, self.state)`). An item
+of a list or dict is reported only as part of an attribute that no other method mentions.
 
 ## References
 

@@ -449,7 +449,12 @@ def finish(run: Run) -> None:
     if not (tape.spoiled or tape.bypassed):
         return
     reached = [(one, behind(run, one)) for one in tape.sinks]
-    spoiled = [(saved, one) for saved, write in tape.spoiled if (one := _spoiled(run, saved, write, reached))]
+    refused = {fact.site for fact in tape.found if isinstance(fact, ForbiddenWrite) and fact.proven}  # at once
+    spoiled = [
+        (saved, one)
+        for saved, write in tape.spoiled
+        if write.node not in refused and (one := _spoiled(run, saved, write, reached))
+    ]
     kept: dict[ast.AST, list[ast.expr | None]] = {}
     for saved, found in spoiled:
         kept.setdefault(found.site, []).append(saved.at)
