@@ -258,28 +258,33 @@ def _held(run: Run, target: ast.expr) -> tuple[Ref, ...]:
 def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value], args: Args) -> None:
     """`meter.update(loss)`, where the method adds its argument to what the object holds."""
     func = node.func
-    receives = len(values) > len(args.values)
+    bound = isinstance(func, ast.Attribute) or done.function.name == "__call__"
+    method = bound and done.function.cls is not None and not done.function.static
+    first = 1 if method else 0
     for added in done.trail.added:
         root = _root(added.target)
         holder = next((i for i, param in enumerate(done.params) if param.key == root), None)
-        if holder is None or holder >= len(values) or added.arms:
+        if holder is None or added.arms:
             continue
         if added.how in ("sum", "average") and _set_beside(done.function.node, added):
             continue
-        if receives and holder == 0:
+        if method and holder == 0:
             target = func.value if isinstance(func, ast.Attribute) else func
+        elif root in args.keywords:
+            target = args.keywords[root][0]
+        elif holder - first < len(node.args):
+            target = node.args[holder - first]
         else:
-            target = node.args[holder]
-        for value, given in _given_to(run, done, added, dict(enumerate(values)), args):
+            continue
+        for value, given in _given_to(run, done, added, values, args, first):
             shown = run.short(given[0]) if given else added.name
             _note(run, node, target, "meter", shown, value, given)
 
 
 def _given_to(
-    run: Run, done: Run, added: Added, values: dict[int, Value], args: Args
+    run: Run, done: Run, added: Added, values: list[Value], args: Args, first: int
 ) -> Iterator[tuple[Value, tuple[ast.expr, ...]]]:
     """What a call gives of what a function of this file adds to a sum or list; each with its expression."""
-    first = len(values) - len(args.values)
     for one in added.objs:
         holder = one if one.owner == "argument" else one.parent
         if holder is None or holder.owner != "argument" or holder.key == _root(added.target):
@@ -288,22 +293,22 @@ def _given_to(
             continue  # `value = value.item()`, perhaps
         position = next((i for i, param in enumerate(done.params) if param is holder), None)
         each = one is not holder
-        if position is None and each and _goes_over(added, holder.key):
-            named = [name for name in args.keywords if all(param.key != name for param in done.params)]
-            yield from ((args.keywords[name][1], (args.keywords[name][0],)) for name in named)
-        elif position is None or position == 0 < first or (added.within and not each):
+        if position is None:
+            if each and _goes_over(added, holder.key):
+                named = [name for name in args.keywords if all(param.key != name for param in done.params)]
+                yield from ((args.keywords[name][1], (args.keywords[name][0],)) for name in named)
             continue
+        if holder.key in args.keywords:
+            given, value = args.keywords[holder.key]
+        elif 0 <= position - first < len(args.nodes) and position < len(values):
+            given, value = args.nodes[position - first], values[position]
         else:
-            if holder.key in args.keywords:
-                given, value = args.keywords[holder.key]
-            elif first <= position < len(values):
-                given, value = args.nodes[position - first], values[position]
-            else:
-                continue
-            if not each:
+            continue
+        if not each:
+            if not added.within:
                 yield value, (given,)
-            elif value.obj is not None and value.obj.kind == "dict" and _goes_over(added, holder.key):
-                yield from _each(run, value, given)
+        elif value.obj is not None and value.obj.kind == "dict" and _goes_over(added, holder.key):
+            yield from _each(run, value, given)
 
 
 def _goes_over(added: Added, name: str) -> bool:
