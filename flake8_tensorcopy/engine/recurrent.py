@@ -530,8 +530,8 @@ def _touched(run: Run, kept: Kept) -> bool:
             return True  # `for state in self.states: state.detach_()`
     for text in below.texts.get(name, ()):  # `setattr(module, "state", ..)`
         call = below.parents.get(text)
-        if isinstance(call, (ast.Dict, ast.Subscript)):
-            continue  # a key
+        if isinstance(call, ast.Dict) or (isinstance(call, ast.Subscript) and not isinstance(call.value, ast.Call)):
+            continue  # a key, and none of `state_dict()`
         own = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _is_self(call.func.value)
         if elsewhere(text, own and isinstance(call, ast.Call) and text in call.args):
             return True
