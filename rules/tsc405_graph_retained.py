@@ -55,7 +55,9 @@ write `.item()`.
 ## Limits
 
 Only the very value that gets `backward()` in the same pass counts, or what it was scaled or summed from. Silent where
-what keeps it gets `backward()` itself, is made or emptied in each pass, or is computed under `torch.no_grad()`. A
+what keeps it gets `backward()` itself, is made or emptied in each pass, or is computed under `torch.no_grad()`, and for
+what a test says to be no tensor. Of the meters of a file those count that keep an argument, or each item of a dict or
+of their keywords, as it is; what they hand on to other meters does not. A
 buffer that `forward` averages with a value of its argument alone is a preview finding, and none where it does so in
 place: the argument may have no graph.
 A sum in place that is not scaled as well is no average, and neither is what `forward` also fills or overwrites.

@@ -43,8 +43,9 @@ None: move the write behind `backward()`, or write the operation so that autogra
 
 Silent for the initialisation, clipping and update of parameters, unless a `backward()` of this function follows
 that reads what was changed; for fresh clones that are only used through `.data`; for values that do not require
-grad, or are not known to; under `no_grad`. Whether the argument of a function requires grad is taken from the calls in
-the file.
+grad, or are not known to; under `no_grad`; for changes that the gradient has nothing of: noise added to a value, scores
+masked out before a softmax. Whether the argument of a function requires grad is taken from the calls in the file; what
+a model of unknown make gave does where a `backward()` of it follows.
 
 ## References
 

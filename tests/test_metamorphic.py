@@ -61,9 +61,11 @@ _TESTED = "what a loop appends behind a test may be appended once"
 KNOWN: dict[tuple[str, str], tuple[set[str], str]] = {
     ("functions aliased", "TSC108/hooks"): ({"-TSC108 last_output"}, _LOOKED_FOR),
     ("functions aliased", "TSC109/forms"): ({"-TSC109 bad_layer_by_name"}, _LOOKED_FOR),
+    ("all in if, imports aliased", "TSC409/lists"): ({"-TSC409 Cloned"}, _LOOKED_FOR),
     ("functions aliased", "TSC109/layers"): ({"-TSC109 copies_of"}, _LOOKED_FOR),
     ("functions aliased", "TSC306/strides"): ({"+TSC306 good_one_byte"}, _TEXT),
     ("functions aliased", "TSC402/results"): ({"-TSC402 Contrast"}, _LOOKED_FOR),
+    ("functions aliased", "TSC405/meters"): ({"+TSC405 good_meters_that_take_numbers"}, _TEXT),
     ("functions aliased", "TSC409/lists"): ({"-TSC409 Basis"}, _LOOKED_FOR),
     ("functions aliased", "TSC419/features"): ({"-TSC419 bad_decorated"}, _LOOKED_FOR),
     ("functions aliased", "TSC510/datasets"): ({"+TSC510 Wherever"}, _TEXT),

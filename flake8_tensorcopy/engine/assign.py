@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.evaluate import (
     container,
     element_of,
     evaluate,
+    held_by,
     index_kind,
     index_part,
     index_text,
@@ -395,6 +396,8 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             weak = not isinstance(target.slice, ast.Constant)
             edit_snapshot(run, target, target.value, ref, value)
             run.slot_stores.add(obj)
+            if isinstance(target.value, ast.Attribute):
+                kept(run, target.value, run.now.fields(obj).get(item_key(run, target, kind), UNKNOWN), value, item=True)
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
             if weak and "[*]" in run.now.fields(obj):
                 store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)
@@ -469,7 +472,20 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.ex
                 unpacked_batch(value.obj, held)
             assign(run, item, held, source)
         else:
-            assign(run, item, UNKNOWN, source)
+            assign(run, item, _of_either(run, value, f"[{position}]"), source)
+
+
+def _of_either(run: Run, value: Value, slot: str) -> Value:
+    """An item of what an attribute holds, or of the tuple that it is set to first: `if self.state is None: ..`."""
+    if len(value.refs) != 2 or {ref.obj.owner for ref in value.refs} != {"attribute", "fresh"}:
+        return UNKNOWN
+    found: list[Value] = []
+    for ref in value.refs:
+        made = ref.obj.kind in ("tuple", "list") and slot in run.now.fields(ref.obj)
+        if not made and (ref.obj.kind != "unknown" or ref.obj.owner != "attribute"):
+            return UNKNOWN
+        found.append(held_by(ref, run.field(ref.obj, slot), value))
+    return join_values(found[0], found[1])
 
 
 def bind_target(run: Run, target: ast.expr, value: Value, source: ast.expr, origin: str = "name") -> None:

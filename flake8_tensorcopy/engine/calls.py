@@ -532,7 +532,7 @@ def _call_function(
     if not args.spread:
         carried_back(run, node, done, values, result)
         calls_carried_back(run, node, done, values, result)
-        added_by_callee(run, node, done, values)
+        added_by_callee(run, node, done, values, args)
         kept_by_callee(run, done, given)
     by_call(run, node, done, values)
     called_inside(run, node, done, values)

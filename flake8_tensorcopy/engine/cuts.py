@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import GraphCut
-from flake8_tensorcopy.engine.graph import ancestors
-from flake8_tensorcopy.engine.linked import detached, linked, off, terms
+from flake8_tensorcopy.engine.graph import ancestors, items_of
+from flake8_tensorcopy.engine.linked import SCALES, detached, linked, off, terms
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.trail import Rebuilt
-from flake8_tensorcopy.engine.values import Obj, Ref, Value
+from flake8_tensorcopy.engine.values import DETACH, Obj, Ref, Value
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
@@ -33,12 +34,15 @@ _MEANT = re.compile(r"(^|[_.])(targets?|labels?|tgt|truth|gt|baseline|old|prev|r
 def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) -> Value:
     """`torch.tensor(losses)`: the result of a constructor, noted where what it was given is on the graph."""
     value = args.values[0] if args.values else None
-    if value is None or len(value.refs) != 1 or len(result.refs) != 1 or name not in OF_LISTS or not run.now.grad:
+    if value is None or len(result.refs) != 1 or name not in OF_LISTS or not run.now.grad:
+        return result
+    if len(value.refs) != 1:
+        _declared_leaf(run, node, args, result)
         return result
     obj = value.refs[0].obj
     if obj.kind in ("list", "tuple"):
         items = [ref for held in run.now.fields(obj).values() for ref in held.refs]
-        sources = [ref for ref in items if _on_graph(run, ref)]
+        sources = [ref for held in items_of(run, [value]) for ref in held.refs if _on_graph(run, ref)]
         tensors = all(held.refs and held.kind != "number" for held in run.now.fields(obj).values())
         made_of = "tensors" if tensors and all(ref.kind in ("tensor", "unknown") for ref in items) else ""
     else:
@@ -54,7 +58,17 @@ def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) 
             return result
         made.operands = tuple(dict.fromkeys(ref.obj for ref in sources))
         run.trail.rebuilt.append(Rebuilt(made, node, shown, run.short(node.func), False, made_of))
+    elif not sources:
+        _declared_leaf(run, node, args, result)
     return result
+
+
+def _declared_leaf(run: Run, node: ast.Call, args: Args, result: Value) -> None:
+    """`torch.tensor(loss.item(), requires_grad=True)`: a leaf that was computed, by whatever means."""
+    computed = not all(isinstance(part, (ast.Constant, ast.UnaryOp, ast.USub)) for part in walk(args.nodes[0]))
+    if computed and args.flag("requires_grad"):
+        shown = run.short(args.nodes[0])
+        run.trail.rebuilt.append(Rebuilt(result.refs[0].obj, node, shown, "requires_grad=True", True, alone=True))
 
 
 def _on_graph(run: Run, ref: Ref) -> bool:
@@ -96,10 +110,13 @@ def made_leaf(run: Run, node: ast.AST, ref: Ref, shown: str) -> None:
         or obj.param
         or any(known.site is part for known in run.trail.rebuilt for part in ast.walk(node))
         or not _of_weights(run, obj)
-        or _still_linked(run, obj)
     ):
         return
-    run.trail.rebuilt.append(Rebuilt(obj, node, shown, "requires_grad_", forced=True))
+    op = "requires_grad=True" if isinstance(node, ast.Call) and node.keywords else "requires_grad_"
+    if any(link.kind == DETACH for link in ref.chain):
+        run.trail.rebuilt.append(Rebuilt(obj, node, shown, op, forced=True, alone=True))
+    elif not _still_linked(run, obj):
+        run.trail.rebuilt.append(Rebuilt(obj, node, shown, op, forced=True))
 
 
 def _called(run: Run) -> set[Obj]:
@@ -148,6 +165,8 @@ def finish_cuts(run: Run) -> None:
 
 def _joined(run: Run, rebuilt: Rebuilt) -> ast.AST | None:
     """Where a loss that was computed from the new leaf is backpropagated, or leaves the function as part of a graph."""
+    if rebuilt.alone:
+        return _backpropagated_alone(run, rebuilt.obj)
     for backward in run.backwards:
         if rebuilt.forced:
             if any(one is rebuilt.obj for one in terms(backward.ref.obj)):
@@ -167,6 +186,28 @@ def _joined(run: Run, rebuilt: Rebuilt) -> ast.AST | None:
                 elif _marked(run, one.obj) or (forward and _of_a_graph(rebuilt, one.obj)) or _summed(run, rebuilt, one):
                     return node
     return None
+
+
+def _backpropagated_alone(run: Run, obj: Obj) -> ast.AST | None:
+    """Where a leaf, scaled perhaps, is all that is backpropagated for a step of something else."""
+    held = any(obj in one.tensors for one in run.trail.optimizers.values())
+    if held or obj in run.tape.gradients or "step" not in run.function.calls:
+        return None
+    for backward in run.backwards:
+        ref = backward.ref
+        if any(other.ref is not ref for other in run.backwards if other.node is backward.node):
+            continue
+        if ref.obj is obj and (obj.leaf or (detached(ref) and _declared(ref))):
+            return backward.node
+        if obj.leaf and {one for one in terms(ref.obj) if one.made not in SCALES} == {obj}:
+            return backward.node
+    return None
+
+
+def _declared(ref: Ref) -> bool:
+    """Whether a reference that is off the graph was told to require grad itself."""
+    told = ref.place is not None and ref.place.tracked
+    return bool(told) or any(link.op in ("Variable", "requires_grad_") for link in ref.chain)
 
 
 def _says_loss(run: Run, node: ast.Return) -> bool:

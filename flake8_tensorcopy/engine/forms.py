@@ -229,6 +229,8 @@ def collects(value: ast.expr) -> bool:
         value = value.left
     if type(value) is ast.Call:
         return isinstance(value.func, ast.Name) and value.func.id in _COLLECTIONS
+    if type(value) is ast.IfExp:
+        return collects(value.body) or collects(value.orelse)
     return type(value) in _DISPLAYS
 
 

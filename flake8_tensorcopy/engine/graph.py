@@ -60,7 +60,7 @@ class Tape:
     spoiled: list[tuple[Saved, Write]] = field(default_factory=list)
     rebindable: dict[ast.AST, bool] = field(default_factory=dict)  # of these writes, whether one name has the value
     found: list[Fact] = field(default_factory=list)  # to be dropped if the function is only called without grad
-    bypassed: list[tuple[Write, Fact]] = field(default_factory=list)
+    bypassed: list[tuple[Write, Fact, bool]] = field(default_factory=list)  # and whether a backward has to follow
     sinks: list[Sink] = field(default_factory=list)
     cut: set[tuple[Obj, Obj]] = field(default_factory=set)  # a result and what it was computed from, but detached
     not_leaves: set[Obj] = field(default_factory=set)  # computed, and marked as requiring grad all the same

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DERIVES = frozenset("backward grad jacobian hessian vjp jvp hvp vhp step closure".split())
 
 
-def leaf_write(run: Run, write: Write) -> bool:
+def leaf_write(run: Run, write: Write, whole: Value) -> bool:
     """A write in grad mode to a leaf that requires grad, or to a view of one: torch refuses it."""
     ref = write.ref
     if not write.grad or any(link.kind in (DETACH, NUMPY) for link in ref.chain[_after(ref) :]):
@@ -38,12 +38,20 @@ def leaf_write(run: Run, write: Write) -> bool:
             how=write.how,
             made=obj.node if obj.owner == "fresh" else None,
             parameter=obj.param,
-            certain=proven and not write.mixed,
+            certain=proven and (not write.mixed or _all_leaves(run, whole)),
             inner=write.inner,
             statement=_alone(run, write),
         )
     )
     return True
+
+
+def _all_leaves(run: Run, whole: Value) -> bool:
+    """Whether each of several alternatives is a leaf: the values of a dict of them."""
+    return len(whole.refs) > 1 and all(
+        is_leaf(run, ref) and not any(link.kind in (DETACH, NUMPY) for link in ref.chain[_after(ref) :])
+        for ref in whole.refs
+    )
 
 
 def _alone(run: Run, write: Write) -> ast.stmt | None:

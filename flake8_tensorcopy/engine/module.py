@@ -303,8 +303,9 @@ class Module:
         if not attribute and obj.kind == "module":
             made.kind = "module"
             layers = obj.data[1] if isinstance(obj.data, tuple) and obj.data[0] == "layers" else []
-            if key[1:-1].isdigit() and int(key[1:-1]) < len(layers) and layers[int(key[1:-1])].obj is not None:
-                copy_facts(layers[int(key[1:-1])].obj, made)
+            at = int(key[1:-1]) if key[1:-1].removeprefix("-").isdigit() else len(layers)
+            if -len(layers) <= at < len(layers) and layers[at].obj is not None:
+                copy_facts(layers[at].obj, made)
         if not attribute and isinstance(obj.data, ast.expr) and self.from_annotation(obj.data, made) is None:
             return NUMBER
         return Value((Ref(made, (), place),))

@@ -48,7 +48,8 @@ def moved(module: Module, ref: Ref, depth: int = 0) -> tuple[Step, Obj] | None:
     found = _leaf(module, obj)
     if found is not None:
         made, chain = found
-        start = obj.node if isinstance(obj.node, ast.Call) and obj.owner == "fresh" else made
+        itself = not any(link.kind in (DETACH, NUMPY) for link in chain)
+        start = obj.node if itself and isinstance(obj.node, ast.Call) and obj.owner == "fresh" else made
         step = first_step(start, ref.chain[len(chain) :], ref) if ref.chain[: len(chain)] == chain else None
         return (step, obj) if step is not None else None
     if obj.owner != "fresh" or obj.leaf or obj.graph is False or obj.dtype == "bool" or depth >= MAX_STEPS:
@@ -67,10 +68,12 @@ def moved(module: Module, ref: Ref, depth: int = 0) -> tuple[Step, Obj] | None:
 
 
 def _at_hand(run: Run, leaf: Obj) -> bool:
-    """Whether some name still stands for the leaf itself."""
+    """Whether some name still stands for the leaf itself, and not for what that was derived from."""
+    known = _leaf(run.module, leaf)
+    chain = known[1] if known is not None else ()
     for value in run.now.env.values():
         for ref in value.refs:
-            if ref.obj is leaf and moved(run.module, ref) is None:
+            if ref.obj is leaf and ref.chain[: len(chain)] == chain and moved(run.module, ref) is None:
                 return True
     return False
 

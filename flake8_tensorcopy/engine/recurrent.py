@@ -21,7 +21,7 @@ from flake8_tensorcopy.engine.values import ALIAS, Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
-    from flake8_tensorcopy.engine.run import Backward, Run
+    from flake8_tensorcopy.engine.run import Backward, Returned, Run
 
 # Whatever is taken off the graph in place, and what makes a longer state of a state: a cache, as a rule.
 _IN_PLACE = frozenset({"detach_"})
@@ -92,7 +92,7 @@ def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt, graph
                 if not _named(value.refs[0]):
                     continue
                 state = _state(run, value.refs[0], loop, lambda ref: _comes_from(run, ref, walked, first, depth))
-                _report(run, state, call, second, loop, first.retains)
+                _report(run, state, call, first, second, loop)
                 return
     _carried_name(run, walked, first, second, loop)
 
@@ -226,15 +226,21 @@ def _built_inside(run: Run, obj: Obj, loop: ast.stmt) -> bool:
     return True
 
 
-def _report(run: Run, ref: Ref, call: ModuleCall, second: Backward, loop: ast.stmt, retains: bool) -> None:
+def _report(run: Run, ref: Ref, call: ModuleCall, first: Backward, second: Backward, loop: ast.stmt) -> None:
     place = ref.place
     if place is not None and place.origin in ("store", "item") and ref.via:
         place = ref.via[-1]  # handed over in a tuple
+    depth = len(loop_prefix(first, second)) + 1
+    carried = [one for one in ref.via if one.node is not None and inside(one.node, loop) and one.origin != "item"]
+    for one in carried if place is not None and place.loop[:depth] != first.loop[:depth] else ():
+        if one.loop[:depth] == first.loop[:depth]:
+            place = one  # what the pass before has left it in
+    retains = first.retains
     bound = place.node if place is not None and inside(place.node, loop) else None
     run.fact(
         RecurrentState(
             site=second.node if retains else bound or call.node,
-            state=place.name if place is not None else run.short(call.node),
+            state=place.name.partition("[")[0] if place is not None else run.short(call.node),
             how="loop",
             call=call.node,
             backward=second.node,
@@ -295,14 +301,15 @@ def _may_cut(loop: ast.stmt, name: str) -> bool:
 # ----- attributes of a module
 
 
-def kept(run: Run, target: ast.Attribute, before: Value, value: Value) -> None:
-    """`self.state = f(self.state, x)` in `forward`."""
+def kept(run: Run, target: ast.Attribute, before: Value, value: Value, item: bool = False) -> None:
+    """`self.state = f(self.state, x)` in `forward`; also of an item: `self.states["h"] = f(self.states["h"], x)`."""
     me = run.params[0] if run.params else None
     if run.stmt is None or not run.now.grad or me is None or run.function.cls is None or run.function.static:
         return
     if not isinstance(target.value, ast.Name) or target.value.id != me.key:
         return
-    old = tuple(ref.obj for ref in before.refs if ref.obj.owner == "attribute" and not detached(ref))
+    owner = "item" if item else "attribute"
+    old = tuple(ref.obj for ref in before.refs if ref.obj.owner == owner and not detached(ref))
     counted = not before.refs and before.kind == "number" and _reads(run, target)  # `self.v = 0.9 * self.v + x`
     if (not old and not counted) or any(
         obj.param or obj.kind in ("module", "instance", "function", "optimizer") for obj in old
@@ -311,10 +318,12 @@ def kept(run: Run, target: ast.Attribute, before: Value, value: Value) -> None:
     if value.refs and not any(detached(ref) for ref in value.refs):
         for ref in value.refs:
             reached = set(linked(ref.obj, strict=True))
+            if item:  # the first one, which `__init__` made, has no graph
+                reached.update(operand for one in tuple(reached) for operand in one.operands)
             if ref.obj.made in _GROWS:
                 return
             if (counted or any(obj in reached for obj in old)) and ref.obj not in old:
-                run.trail.kept.append(Kept(target, run.stmt, old, ref.obj))
+                run.trail.kept.append(Kept(target, run.stmt, old, ref.obj, item=item))
                 return
 
 
@@ -393,7 +402,7 @@ def _judge_kept(run: Run, kept: Kept) -> None:
     mine = {method.params[0], *run.params[:1], *(method.params if kept.by is not None else ())}
     # In place an argument alone is taken for what it mostly is there, a sample without a graph.
     given = kept.added is None and any(one.owner == "argument" and one not in mine for one in sources)
-    outputs = _computed_with(run, kept) if kept.by is None else set()
+    outputs = _computed_with(run, kept) if kept.by is None else _handed_back(run, kept.by, kept)
     if trained and any(not outputs.isdisjoint(linked(ref.obj)) for one in run.returned for ref in one.value.refs):
         run.fact(
             RecurrentState(
@@ -456,12 +465,31 @@ def _computed_with(run: Run, kept: Kept) -> set[Obj]:
     if kept.added is not None:
         return set(kept.old)
     found = {kept.value}
+    if kept.value.kind in ("tuple", "list", "dict"):
+        found.update(one for one in kept.value.operands if not set(linked(one, strict=True)).isdisjoint(kept.old))
     for call in run.trail.giving(linked(kept.value, strict=True)):
         if call.grad:
-            fed = {one for value in call.fed for ref in value.refs if not detached(ref) for one in linked(ref.obj)}
+            given = [ref.obj for value in call.fed for ref in value.refs if not detached(ref)]
+            fed = {*given, *(one for obj in given for one in linked(obj))}
             if not fed.isdisjoint(kept.old):
                 found.update(call.results)
     return found
+
+
+def _handed_back(run: Run, done: Run, kept: Kept) -> set[Obj]:
+    """What came of the calls of a method that returns the new value of an attribute, or what was computed with it."""
+    outputs = _computed_with(done, kept)
+    if kept.added is not None or all(outputs.isdisjoint(_reached(one)) for one in done.returned):
+        return set()
+    calls = {node for node, one in run.called.items() if one is done}
+    return {obj for one in run.returned for obj in _reached(one) if obj.node in calls}
+
+
+def _reached(one: Returned) -> set[Obj]:
+    """What a returned value, or what is in it, hangs on."""
+    refs = one.value.refs
+    held = [inner for ref in refs for item in one.state.fields(ref.obj).values() for inner in item.refs]
+    return {obj for ref in (*refs, *held) for obj in linked(ref.obj)}
 
 
 def _trained(run: Run, obj: Obj) -> bool:
@@ -510,6 +538,8 @@ def _touched(run: Run, kept: Kept) -> bool:
     cutting = {outer for outer in cuts if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))}
     for part in below.attributes.get(name, ()):
         own, above = _is_self(part.value), below.parents.get(part)
+        if kept.item and run.function.node not in below.around(part) and elsewhere(part, own):
+            return True
         if isinstance(part.ctx, ast.Store):
             # `self.mean *= 0.9`, before more is added.
             scaled = isinstance(above, ast.AugAssign) and run.function.node in below.around(part)
@@ -521,6 +551,8 @@ def _touched(run: Run, kept: Kept) -> bool:
             return True  # `for state in self.states: state.detach_()`
     for text in below.texts.get(name, ()):  # `setattr(module, "state", ..)`
         call = below.parents.get(text)
+        if isinstance(call, ast.Dict) or (isinstance(call, ast.Subscript) and not isinstance(call.value, ast.Call)):
+            continue  # a key, and none of `state_dict()`
         own = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _is_self(call.func.value)
         if elsewhere(text, own and isinstance(call, ast.Call) and text in call.args):
             return True

@@ -72,6 +72,8 @@ def passed(run: Run, node: ast.Call, args: Args, receiver: bool = False) -> None
     cls = run.function.cls
     if cls is None or not cls.keeps:
         return
+    if (run.names.qualify(node.func) or "").startswith("collections."):
+        return
     match node.func:
         case ast.Name(id=name) if name in _LOOKS and name not in run.module.survey.functions:
             return
@@ -105,12 +107,15 @@ def holds(run: Run, base: Obj, key: str, value: Value, site: ast.AST, source: as
     cls = run.function.cls
     if cls is None or key[1:] not in cls.holders or not run.params or base is not run.params[0]:
         return
-    obj = value.obj
-    if obj is None or obj.kind not in ("list", "tuple", "dict"):
-        return
-    single = isinstance(source, (ast.List, ast.Tuple)) and len(source.elts) == 1
-    items = tuple(ref.obj for ref in _items(run.now, obj))
-    run.kept_containers.append(Kept(key, obj, site, items, source, single))
+    match source:
+        case ast.List(elts=[one]) | ast.Tuple(elts=[one]):
+            single = not isinstance(one, ast.Starred)
+        case _:
+            single = False
+    for obj in dict.fromkeys(ref.obj for ref in value.refs):
+        if obj.kind in ("list", "tuple", "dict"):
+            items = tuple(ref.obj for ref in _items(run.now, obj))
+            run.kept_containers.append(Kept(key, obj, site, items, source, single))
 
 
 def _items(state: State, container: Obj, depth: int = 0) -> Iterator[Ref]:
@@ -396,7 +401,11 @@ def _fact(key: str, container: Obj, item: str, site: ast.AST) -> UnregisteredIte
     return UnregisteredItems(
         site=site,
         attribute=key[1:],
-        container="list" if container.kind == "unknown" else container.kind,
+        container="dict"
+        if container.made == "OrderedDict()"
+        else "list"
+        if container.kind == "unknown"
+        else container.kind,
         item=item,
         parameter=item == "Parameter",
     )

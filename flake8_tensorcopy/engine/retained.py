@@ -19,11 +19,19 @@ from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.trail import Added
-from flake8_tensorcopy.engine.values import Obj, Ref, Value
+from flake8_tensorcopy.engine.values import Arm, Obj, Ref, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.run import Backward, Run
 
+# Tests that numbers pass, and tests that tensors pass.
+_OF_NUMBERS = re.compile(r"^isinstance\((?!.*Tensor).*\b(int|float|Number)\b")
+_OF_TENSORS = re.compile(
+    r"^isinstance\(.*Tensor|\bis_tensor\(|^hasattr\(.*['\"](item|detach|backward|grad_fn|requires_grad)\b"
+)
 _KEEPS = frozenset({"append", "appendleft", "extend", "insert"})
 
 
@@ -159,7 +167,8 @@ def _note(
 ) -> None:
     if any(detached(ref) for ref in value.refs):
         return
-    found = [terms(obj) for obj in dict.fromkeys(ref.obj for ref in value.refs)]
+    tensors = [ref for ref in value.refs if not _says_number(ref.arms | run.now.arms)]
+    found = [terms(obj) for obj in dict.fromkeys(ref.obj for ref in tensors)]
     if not any(found):
         return
     # Of several alternatives each has to be on the graph.
@@ -183,6 +192,11 @@ def _note(
             all_narrowed(run, given, objs),
         )
     )
+
+
+def _says_number(arms: frozenset[Arm]) -> bool:
+    """Whether a test that was passed says that it is no tensor: `loss.item() if is_tensor(loss) else loss`."""
+    return any((_OF_NUMBERS if arm.taken else _OF_TENSORS).search(arm.text) for arm in arms)
 
 
 def all_narrowed(run: Run, nodes: tuple[ast.expr, ...], objs: tuple[Obj, ...]) -> tuple[ast.expr, ...]:
@@ -244,34 +258,87 @@ def _held(run: Run, target: ast.expr) -> tuple[Ref, ...]:
     return value.refs if value is not None else ()
 
 
-def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value]) -> None:
+def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value], args: Args) -> None:
     """`meter.update(loss)`, where the method adds its argument to what the object holds."""
     func = node.func
+    bound = isinstance(func, ast.Attribute) or done.function.name == "__call__"
+    method = bound and done.function.cls is not None and not done.function.static
+    first = 1 if method else 0
     for added in done.trail.added:
         root = _root(added.target)
         holder = next((i for i, param in enumerate(done.params) if param.key == root), None)
-        if holder is None or holder >= len(values) or added.arms or added.within:
+        if holder is None or added.arms:
             continue
         if added.how in ("sum", "average") and _set_beside(done.function.node, added):
             continue
-        for position, param in enumerate(done.params[: len(values)]):
-            if position == holder or param not in added.objs or not values[position].refs:
-                continue
-            if _binds(done.function.node, param.key):
-                continue  # `value = value.item()`, perhaps
-            method = isinstance(func, ast.Attribute) and done.function.cls is not None
-            first = 1 if method else 0
-            given = position - first
-            if not 0 <= given < len(node.args):
-                continue
-            target = func.value if method and isinstance(func, ast.Attribute) else node.args[holder]
-            _note(run, node, target, "meter", run.short(node.args[given]), values[position], (node.args[given],))
+        if method and holder == 0:
+            target = func.value if isinstance(func, ast.Attribute) else func
+        elif root in args.keywords:
+            target = args.keywords[root][0]
+        elif holder - first < len(node.args):
+            target = node.args[holder - first]
+        else:
+            continue
+        for value, given in _given_to(run, done, added, values, args, first):
+            shown = run.short(given[0]) if given else added.name
+            _note(run, node, target, "meter", shown, value, given)
+
+
+def _given_to(
+    run: Run, done: Run, added: Added, values: list[Value], args: Args, first: int
+) -> Iterator[tuple[Value, tuple[ast.expr, ...]]]:
+    """What a call gives of what a function of this file adds to a sum or list; each with its expression."""
+    for one in added.objs:
+        holder = one if one.owner == "argument" else one.parent
+        if holder is None or holder.owner != "argument" or holder.key == _root(added.target):
+            continue
+        if _binds(done.function.node, holder.key):
+            continue  # `value = value.item()`, perhaps
+        position = next((i for i, param in enumerate(done.params) if param is holder), None)
+        each = one is not holder
+        if position is None:
+            if each and _goes_over(added, holder.key):
+                named = [name for name in args.keywords if all(param.key != name for param in done.params)]
+                yield from ((args.keywords[name][1], (args.keywords[name][0],)) for name in named)
+            continue
+        if holder.key in args.keywords:
+            given, value = args.keywords[holder.key]
+        elif 0 <= position - first < len(args.nodes) and position < len(values):
+            given, value = args.nodes[position - first], values[position]
+        else:
+            continue
+        if not each:
+            if not added.within:
+                yield value, (given,)
+        elif value.obj is not None and value.obj.kind == "dict" and _goes_over(added, holder.key):
+            yield from _each(run, value, given)
+
+
+def _goes_over(added: Added, name: str) -> bool:
+    """Whether what is added is each item of a dict, as it is: the loop around goes over that, and binds nothing."""
+    match added.within:
+        case (ast.For(iter=over) as loop,):
+            pass
+        case _:
+            return False
+    if _set_beside(loop, added) or any(
+        isinstance(part, ast.Name) and _binds(loop, part.id) for part in walk(added.made)
+    ):
+        return False
+    match over:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=known), attr="items" | "keys" | "values"), args=[]):
+            return known == name
+        case ast.Name(id=known):
+            return known == name
+    return False
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    """Whether a function binds a name anew."""
+    """Whether the body of a function or loop binds a name anew."""
     return any(
-        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store) for part in walk(node)
+        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store)
+        for statement in getattr(node, "body", ())
+        for part in walk(statement)
     )
 
 
@@ -416,18 +483,19 @@ def _outlives(run: Run, added: Added) -> bool:
 def _set_beside(block: ast.AST, added: Added) -> bool:
     """Whether the statements around set, empty or detach what keeps the value each time."""
     text = text_of(added.target)
+    held = (text, text.partition("[")[0])  # an item, and what it is an item of
     for statement in every_time(getattr(block, "body", [])):
         if statement is added.site or statement is added.made:
             continue
         match statement:
             case ast.Assign(targets=targets):
                 flat = [item for t in targets for item in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
-                if any(text_of(item) == text for item in flat):
+                if any(text_of(item) in held for item in flat):
                     return True
-            case ast.AnnAssign(target=target) if text_of(target) == text:
+            case ast.AnnAssign(target=target) if text_of(target) in held:
                 return True
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=name))):
-                if name in ("clear", "pop", "popleft", "detach_", "reset") and text_of(base) == text:
+                if name in ("clear", "pop", "popleft", "detach_", "reset") and text_of(base) in held:
                     return True
             case ast.Delete(targets=targets) if any(text_of(item).startswith(text) for item in targets):
                 return True

@@ -30,7 +30,7 @@ from flake8_tensorcopy.engine.graph import (
 from flake8_tensorcopy.engine.keeping import ACTIVATIONS, Keeps, kept_by
 from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
 from flake8_tensorcopy.engine.linked import linked, operand
-from flake8_tensorcopy.engine.nodes import children
+from flake8_tensorcopy.engine.nodes import children, start_of
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.source import Function
 
 MAX_SAVED = 12  # of one storage
+MASKED = 1e4  # a score this far below the others has no share in a softmax
 
 MAX_NAMES = 500  # in a function that has more, a write is not repaired by binding its name to a new value
 _DERIVATIVE = re.compile(r"grad|backward|deriv|jacobian|hessian|vjp|(^|_)bwd", re.IGNORECASE)
@@ -118,7 +119,8 @@ def record(run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: 
     if keeps.output:
         at = node if isinstance(node, ast.expr) and not result.made.endswith("LSTM") else None
         _save(run, Saved(result, None, result, node, keeper, result.graph is True, run.count(), run.now.arms, at))
-    perhaps = result.graph is None and keeps.how == "own"  # what a model of unknown make gave is on a graph, as a rule
+    # What a model of unknown make gave is on a graph, as a rule.
+    perhaps = result.graph is None and keeps.how in ("own", "any")
     if result.graph is not True and not perhaps:
         return
     for index in keeps.inputs:
@@ -202,28 +204,33 @@ def record_in_place(
 # ----- writes
 
 
-def judge_write(run: Run, write: Write) -> None:
-    """What a write does to the graph."""
+def judge_write(run: Run, write: Write, whole: Value) -> None:
+    """What a write does to the graph; `whole` is what is written, with all its alternatives."""
     tape = run.tape
     if write.how in ("training", "part") or tape.expected:
         return
     ref = write.ref
     links = ref.chain[:-1] if write.how in ("subscript", "augmented") and _is_part(write, ref) else ref.chain
-    if any(link.kind in (MAYBE, UNSURE) for link in links) or ref.kind not in ("tensor", "unknown", "array"):
+    if ref.kind not in ("tensor", "unknown", "array") or looks_at_mode(write.arms) or _other_attribute(write):
         return
-    if looks_at_mode(write.arms) or _other_attribute(write) or leaf_write(run, write):
+    unclear = any(link.kind in (MAYBE, UNSURE) for link in links)
+    if not unclear and leaf_write(run, write, whole):
         return
     if ref.obj.owner != "fresh" and write.how in ("augmented", "subscript") and run.evidence_of(ref, write.stmt) < 3:
         return  # an assignment would also do to a list or a number
     forbidden_write(run, write, links)
+    if unclear:
+        return
     alike = (ref.obj,) if ref.obj.any_of is None else (ref.obj, ref.obj.any_of)
     for saved in [one for obj in dict.fromkeys(alike) for one in tape.saved.get(obj, ())]:
         if meets(saved.arms, write.arms) and saved.node is not write.node:
             tape.spoiled.append((saved, write))
             tape.rebindable[write.node] = tape.rebindable.get(write.node, True) and _has_one_name(run, write)
-    graph = graph_of_result([Value((Ref(ref.obj),))]) if bypasses(ref) and not ref.obj.leaf else False
+    through = bypasses(ref) and not ref.obj.leaf and not (_masks_out(run, write) or _shifts(run, write))
+    graph = graph_of_result([Value((Ref(ref.obj),))]) if through else False
     supposed = _given(run, ref.obj) if graph is None and ref.obj.owner == "fresh" else ()
-    if graph is True or supposed:
+    asked = graph is None and not supposed
+    if graph is True or supposed or (asked and _of_a_model(run, ref.obj)):
         tape.bypassed.append(
             (
                 write,
@@ -237,6 +244,7 @@ def judge_write(run: Run, write: Write) -> None:
                     inner=write.inner,
                     supposed=supposed,
                 ),
+                asked,
             )
         )
 
@@ -303,13 +311,51 @@ def bypasses(ref: Ref) -> bool:
     return any(link.op == "data" or link.kind == NUMPY for link in ref.chain)
 
 
+def _shifts(run: Run, write: Write) -> bool:
+    """`x.data.add_(noise)`: the derivative is 1 either way, of what is added there is none."""
+    if write.op not in ("add_", "sub_", "+=", "-="):
+        return False
+    node, operands = run.operands or (None, [])
+    return node is write.node and all(graph_of(value) is not True for _, value in operands)
+
+
+def _masks_out(run: Run, write: Write) -> bool:
+    """`scores.data.masked_fill_(mask, -math.inf)`: a softmax gives what it masks no gradient, recorded or not."""
+    match write.node:
+        case ast.Call(func=ast.Attribute(attr="masked_fill_"), args=[_, value]):
+            return _next_to_nothing(run, value)
+    match write.stmt:
+        case ast.Assign(targets=[ast.Subscript()], value=value):
+            return _next_to_nothing(run, value)
+    return False
+
+
+def _next_to_nothing(run: Run, node: ast.expr) -> bool:
+    """Whether a number is so far below zero that a softmax makes nothing of it."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float() | int() as size)):
+            return size >= MASKED
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Attribute(attr="inf")):
+            return True
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Call() as call):
+            return run.text(call) in ("float('inf')", "float('Inf')", "float('infinity')")
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(said))]):
+            return said.strip().lower() in ("-inf", "-infinity")
+        case ast.Attribute(value=ast.Call(func=func), attr="min"):
+            return run.names.qualify(func) == "torch.finfo"
+    return False
+
+
 def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     """A write to one of the views that `unbind`, `chunk`, `split` or a loop over a tensor made."""
     if not write.grad or any(link.kind in (DETACH, NUMPY) for link in links):
         return
     maker = next((link for link in links if link.kind == VIEW and link.op in _SEVERAL), None)
     obj = write.ref.obj
-    if maker is None or obj.graph is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
+    # Of a tensor that was perhaps copied before these are views all the same.
+    if maker is None or any(link.kind in (MAYBE, UNSURE) for link in links[links.index(maker) :]):
+        return
+    if obj.graph is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
         return
     # What an argument was computed into may require grad; of others a call has to say so.
     supposed = _from_arguments(obj) if obj.graph is None and obj.made in _ARITHMETIC else ()
@@ -403,7 +449,12 @@ def finish(run: Run) -> None:
     if not (tape.spoiled or tape.bypassed):
         return
     reached = [(one, behind(run, one)) for one in tape.sinks]
-    spoiled = [(saved, one) for saved, write in tape.spoiled if (one := _spoiled(run, saved, write, reached))]
+    refused = {fact.site for fact in tape.found if isinstance(fact, ForbiddenWrite) and fact.proven}  # at once
+    spoiled = [
+        (saved, one)
+        for saved, write in tape.spoiled
+        if write.node not in refused and (one := _spoiled(run, saved, write, reached))
+    ]
     kept: dict[ast.AST, list[ast.expr | None]] = {}
     for saved, found in spoiled:
         kept.setdefault(found.site, []).append(saved.at)
@@ -412,9 +463,20 @@ def finish(run: Run) -> None:
         whole = changed(found, kept=() if None in kept[found.site] else at)
         run.fact(whole, strength=(found.proven, found.backward is not None))
     told = {mark[1] for mark in run.facts if mark[0] is SavedWrite}
-    for write, fact in tape.bypassed:
-        if write.node not in told and _reached(write.ref.obj, write, reached) is not None:
-            run.fact(fact)
+    for write, bypass, asked in tape.bypassed:
+        obj = write.ref.obj
+        where = _reached(obj, write, reached) if write.node not in told else None
+        if where is not None and (where.backward or not asked) and not _computed_before(run, where, write):
+            run.fact(bypass)
+
+
+def _computed_before(run: Run, where: Sink, write: Write) -> bool:
+    """Whether all that goes on from what is written was computed before the write: what that kept is told of itself."""
+    obj, at = write.ref.obj, start_of(write.node)
+    if obj in where.objs:
+        return False
+    results = [one.node for one in behind(run, where) if obj in one.operands]
+    return bool(results) and all(node is not None and start_of(node) < at for node in results)
 
 
 def _reached(obj: Obj, write: Write, reached: list[tuple[Sink, set[Obj]]]) -> Sink | None:
@@ -434,7 +496,7 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         if one.backward and not one.retains and saved.tick < one.tick < write.tick and meets(one.arms, write.arms)
     ]
     where = _reached(saved.result, write, reached)
-    if used or where is None:
+    if used or where is None or (not where.backward and _walked_before(saved, write, reached)):
         return None
     ref = write.ref
     leaf = bool(saved.obj.leaf or saved.obj.param)
@@ -445,7 +507,7 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         return None
     if not saved.proven and (run.function.name == "__init__" or ref.place is None or _by_hand(run, write)):
         return None
-    proven = saved.proven or (where.backward and not bypassed and _of_a_model(run, saved.obj))
+    proven = saved.proven or (where.backward and _of_a_model(run, saved.obj))
     if saved.ref is not None and not proven:
         return None
     if not proven and (bypassed or not _from_arguments(saved.obj) or run.evidence(saved.obj, None) < 1):
@@ -467,6 +529,17 @@ def _spoiled(run: Run, saved: Saved, write: Write, reached: list[tuple[Sink, set
         inner=write.inner,
         statement=write.stmt if run.tape.rebindable.get(write.node) and isinstance(write.stmt, ast.stmt) else None,
     )
+
+
+def _walked_before(saved: Saved, write: Write, reached: list[tuple[Sink, set[Obj]]]) -> bool:
+    """Whether a value was computed from what a backward had gone through, and freed: no other one comes to it."""
+    made_from: set[Obj] | None = None
+    for one, objs in reached:
+        if one.backward and not one.retains and one.tick < saved.tick and meets(one.arms, write.arms):
+            made_from = made_from or {known for known in ancestors(saved.obj) if known.operands and not known.leaf}
+            if not made_from.isdisjoint(objs):
+                return True
+    return False
 
 
 def _of_a_model(run: Run, obj: Obj) -> bool:

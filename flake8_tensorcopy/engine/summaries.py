@@ -418,6 +418,14 @@ def _graph_of(run: Run, was: Obj, chain: Chain) -> bool | None:
     return was.graph if run.now.grad or was.leaf else None
 
 
+def _copied(was: Obj, made: Obj, given: dict[int, Value], names: list[str]) -> None:
+    """A deep copy of an argument is what the argument is."""
+    for source in was.source:
+        value = given.get(names.index(source.key)) if source.owner == "argument" and source.key in names else None
+        if value is not None and value.obj is not None and value.obj.kind == "module":
+            made.kind, made.cls, made.data, made.made = "module", value.obj.cls, value.obj.data, "deepcopy"
+
+
 def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], names: list[str]) -> Value:
     if result.target is not None:
         found = find(run, node, result.target, given)
@@ -456,6 +464,8 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         run.module.registered.add(made)
     if made.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
+    if was.made == "deepcopy":
+        _copied(was, made, given, names)
     if was.kind == "unknown":
         made.uses.append((run.module.evidence(was, None), None))
         made.source = _computed_from(was, given)

@@ -168,6 +168,8 @@ def scan(owner: Function, nodes: Iterable[ast.AST], result: Survey) -> None:
     for node in get(ast.Subscript, ()):
         if type(node.ctx) is ast.Store:
             fills = True
+            if owner.name == "forward" and isinstance(node.value, ast.Attribute):
+                features |= KEPT
             features |= SHARE | (WRITE if isinstance(node.value, (ast.Name, ast.Attribute)) else WRITE | LOST)
         elif type(node.value) is ast.Call and called_name(behind_detach(node.value)) == "clone":
             features |= CHAINED

@@ -58,7 +58,7 @@ _SHARING = frozenset(
 _PATHS = frozenset({ast.Attribute, ast.Call, ast.Subscript})
 _NAMED = frozenset({ast.Attribute, ast.IfExp, ast.Name})
 _OBJECTS = frozenset({ast.Call, ast.Name})
-_COLLECTING = frozenset({ast.BinOp, ast.Call, ast.Dict, ast.DictComp, ast.List, ast.ListComp, ast.Tuple})
+_COLLECTING = frozenset({ast.BinOp, ast.Call, ast.Dict, ast.DictComp, ast.IfExp, ast.List, ast.ListComp, ast.Tuple})
 
 
 def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[ast.AnnAssign]) -> int:

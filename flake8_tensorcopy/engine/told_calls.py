@@ -119,7 +119,7 @@ def _call(owner: Function, node: ast.Call, called: str, result: Survey, known: i
         features |= _storages(node, called)
     for keyword in node.keywords:
         if keyword.arg == "requires_grad" and is_true(keyword.value):
-            features |= LEAF
+            features |= LEAF | REBUILT if called == "Variable" else LEAF
         if keyword.arg in ("non_blocking", "pin_memory"):
             features |= ASYNC
         elif keyword.arg == "collate_fn":

@@ -63,6 +63,7 @@ class Rebuilt(NamedTuple):
     op: str
     forced: bool  # by `requires_grad_(True)`
     made_of: str = ""  # tensor tensors
+    alone: bool = False  # a leaf from the start, whatever it was computed from
 
 
 class Kept(NamedTuple):
@@ -75,6 +76,7 @@ class Kept(NamedTuple):
     added: ast.expr | None = None  # and its expression
     by: Run | None = None  # of a method that `forward` calls: its run,
     given: tuple[Obj, ...] = ()  # and what of the caller's goes into the value
+    item: bool = False  # an item of the attribute is set
 
 
 class Holds(NamedTuple):

@@ -90,7 +90,7 @@ def write_to(
             left_behind_used(run, ref.place, ref, node)
         _reach_owners(run, written, write)
         _judge_write(run, write, whole, several, unsure)
-        judge_write(run, write)
+        judge_write(run, write, Value((ref,)) if unsure else whole)
         if state.flights:
             run.source_written(write)
 

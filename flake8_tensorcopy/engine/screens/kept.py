@@ -19,9 +19,10 @@ OUTPUT, INPUT = 1, 2
 
 @lru_cache(maxsize=4096)
 def keeps(name: str) -> int:
-    """Whether some operation of that name keeps its result, and whether an operand."""
+    """Whether some operation of that name, in place or not, keeps its result, and whether an operand."""
     found = 0
-    for op in (ops.method(name), ops.function(f"torch.{name}"), ops.function(f"torch.nn.functional.{name}")):
+    function = f"torch.nn.functional.{name}"
+    for op in (ops.method(name), ops.function(f"torch.{name}"), ops.function(function), ops.function(f"{function}_")):
         kept = kept_by(op) if op is not None and op.form != "module" else None
         if kept is not None:
             found |= (OUTPUT if kept.output else 0) | (INPUT if kept.inputs else 0)

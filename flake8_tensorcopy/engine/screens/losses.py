@@ -51,8 +51,9 @@ def _added(sketch: Sketch) -> list[ast.expr]:
     for node in found.get(ast.Call, ()):  # a meter of this file
         func = node.func
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if looped and name in sketch.callees and name[:1] != "_":
-            added += node.args
+        called = name in sketch.callees or (isinstance(func, ast.Name) and "__call__" in sketch.callees)
+        if looped and called and name[:1] != "_":
+            added += (*node.args, *(keyword.value for keyword in node.keywords))
     return added
 
 
@@ -103,6 +104,11 @@ def _set_from_itself(sketch: Sketch, cls: Class) -> bool:
     function = sketch.function
     own = {"__init__", function.name}
     kept = {node.attr for node in sketch.attributes if isinstance(node.ctx, ast.Store)}
+    kept |= {
+        node.value.attr
+        for node in function.found.get(ast.Subscript, ())
+        if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Attribute)
+    }
     names = {name for name in kept if cls.assigns.get(name, set()) <= own}
     names &= {node.attr for node in sketch.attributes if isinstance(node.ctx, ast.Load)} if names else set()
     # The survey does not look at what `self.x += y` binds.
@@ -204,7 +210,9 @@ def graph_cut(sketch: Sketch) -> bool:
     if any(one.attr == "requires_grad" and isinstance(one.ctx, ast.Store) for one in sketch.attributes):
         return True
     for node in sketch.calls_of(("tensor", "as_tensor", "asarray", "Tensor", "FloatTensor")):
-        if node.args and sketch.torch_name(node.func) and _on_graph(sketch, node.args[0]):
+        if not node.args or not sketch.torch_name(node.func):
+            continue
+        if _on_graph(sketch, node.args[0]) or any(keyword.arg == "requires_grad" for keyword in node.keywords):
             return True
     return False
 
