@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.generators import one_shot, spend
-from flake8_tensorcopy.engine.items import each_row, exact_items
+from flake8_tensorcopy.engine.items import each_row, exact_items, note_first
 from flake8_tensorcopy.engine.parts import Row
 from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.retained import keep_in_container
@@ -35,10 +35,15 @@ from flake8_tensorcopy.engine.values import (
     join_values,
 )
 
+# Methods that change which item of a list stands first.
+_CHANGES = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
+
 
 def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> Value | None:
     obj = ref.obj
     one = Value((ref,))
+    if name in _CHANGES:
+        note_first(run, ref, name, args.values[-1] if args.values else UNKNOWN)
     match name:
         case "append" | "appendleft" | "add" | "put" | "extend" | "insert" if args.values:
             if obj.kind == "unknown":

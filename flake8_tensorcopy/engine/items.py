@@ -24,6 +24,32 @@ def exact_items(run: Run, value: Value) -> list[Value] | None:
     return [item for item in items if item is not None] if None not in items else None
 
 
+def first_item(run: Run, value: Value) -> Value | None:
+    """The first item of a list that this function filled, where it is the same on all paths."""
+    obj = value.obj
+    if obj is None or obj.kind not in ("list", "tuple") or obj.owner != "fresh":
+        return None
+    fields = run.now.fields(obj)
+    found = fields.get("[0]") or obj.first
+    if found is None and set(fields) == {"[*]"}:
+        found = fields["[*]"]  # one append in a loop, a comprehension: all of one make
+    if found is None or len({ref.obj.node for ref in found.refs}) != 1:
+        return None
+    return Value(found.refs[:1])
+
+
+def note_first(run: Run, ref: Ref, name: str, value: Value) -> None:
+    """A method changes a list: what stands first in one that was made empty is what it is given first, if each path
+    that makes the list gives it that."""
+    obj = ref.obj
+    if obj.kind != "list" or obj.owner != "fresh":
+        return
+    if name != "append":
+        obj.first = UNKNOWN
+    elif obj.first is None and not run.now.fields(obj):
+        obj.first = value if not obj.operands and run.now.arms <= ref.arms else UNKNOWN
+
+
 def each_item(run: Run, container: Obj, key: str, joined: Value) -> Value:
     """One item of a list: where a comprehension made an object for each, another one for each key."""
     if container.data != "each":

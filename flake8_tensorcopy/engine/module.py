@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk
 from flake8_tensorcopy.engine.source import Class, Function, Survey
-from flake8_tensorcopy.engine.values import NUMBER, Arm, Chain, Obj, Place, Ref, Value, both_arms
+from flake8_tensorcopy.engine.values import NO_LAYERS, NUMBER, Arm, Chain, Obj, Place, Ref, Value, both_arms
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
@@ -470,6 +470,8 @@ def _stored_later(module: Module) -> frozenset[str]:
 
 def _gives_back(made: Obj) -> bool:
     """Whether a module of torch.nn may return the very tensor that it is given: `Identity`, `Dropout`."""
+    if made.cls == "torch.nn.Sequential" and made.data != NO_LAYERS:
+        return False
     op = ops.function(made.cls)
     return op is not None and op.form == "module" and op.result in ("maybe", "same")
 

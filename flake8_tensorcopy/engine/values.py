@@ -141,6 +141,7 @@ class Obj:
     )
     born: int = 0  # of a list that a comprehension made: its place in the order of reads and writes
     over: Obj | None = None  # the list of such items that it was made of
+    first: Value | None = None  # of a list: what stands first, if a loop put it there
     loop: tuple[int, ...] | None = None  # of a list that a display made: the pass of the loop it was made in
     data: Any = None  # structure of iterators, functions, classes
 
@@ -369,6 +370,7 @@ UNKNOWN = Value()
 NUMBER = Value(kind="number")
 STRING = Value(kind="str")
 NONE = Value(kind="none")
+NO_LAYERS = ("layers", list[Value]())  # of a Sequential that is empty: it gives back what it is given
 SLICE = Value(kind="slice")
 
 
