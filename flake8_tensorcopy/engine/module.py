@@ -374,6 +374,8 @@ class Module:
         for found, where in obj.uses:
             if found > level and (where is None or where is not statement):
                 level = found
+        if level == 1 and obj.made == "clone":
+            level = 2  # an array is copied by another name
         if depth < 5:
             for source in obj.source:
                 if level >= 3:
