@@ -32,7 +32,7 @@ from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import clear
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, root_of, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
-from flake8_tensorcopy.engine.items import each_item, exact_items
+from flake8_tensorcopy.engine.items import PER_KEY, each_item, exact_items
 from flake8_tensorcopy.engine.layouts import unpacked
 from flake8_tensorcopy.engine.leaves import marked
 from flake8_tensorcopy.engine.moved_leaf import begins
@@ -538,7 +538,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 run.note_container(ref.obj, target.slice)
                 key, items = item_key(run, target, kind), run.now.fields(ref.obj)
                 held = items.get(key)
-                if held is None and "[*]" in items and ref.obj.data == "each":
+                if held is None and "[*]" in items and ref.obj.data in PER_KEY:
                     held = each_item(run, ref.obj, key, items["[*]"])
                 if held is None:
                     held = run.field(ref.obj, key)

@@ -126,7 +126,7 @@ def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:
     made = Obj("dict", "fresh", node, made=op)
     for ref in value.refs:
         made.kind = ref.obj.kind if ref.obj.kind in CONTAINERS else made.kind
-        made.data = ref.obj.data if ref.obj.data in ("state", "tensors") else None
+        made.data = ref.obj.data if ref.obj.data in ("state", "tensors", "varies") else None
         made.operands = (ref.obj,)
         for slot, held in run.now.fields(ref.obj).items():
             refs = []

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.module import copy_facts
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import AllRows, Index, Row
 from flake8_tensorcopy.engine.run import Run, for_all, per_pass
-from flake8_tensorcopy.engine.values import ALIAS, UNKNOWN, VIEW, Link, Obj, Ref, Value
+from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, UNKNOWN, VIEW, Link, Obj, Ref, Value
+
+# What a comprehension made: another item for each key, for certain or perhaps.
+PER_KEY = ("each", "varies")
 
 
 def exact_items(run: Run, value: Value) -> list[Value] | None:
@@ -52,10 +56,14 @@ def note_first(run: Run, ref: Ref, name: str, value: Value) -> None:
 
 def each_item(run: Run, container: Obj, key: str, joined: Value) -> Value:
     """One item of a list: where a comprehension made an object for each, another one for each key."""
-    if container.data != "each":
+    if container.data not in PER_KEY:
         return joined
     known = run.each.get((container, key))
-    if known is None:
+    if known is None and container.data == "varies":
+        inside = set(walk(container.node)) if container.node is not None else set()
+        refs = [_one_of(ref, key, inside) for ref in joined.refs]
+        known = run.each[(container, key)] = Value(tuple(refs), joined.kind)
+    elif known is None:
         lists = {ref.obj.parent for ref in joined.refs if for_all(ref.obj.slot)}
         anyone = {ref.obj for ref in joined.refs}
         refs = [
@@ -67,6 +75,19 @@ def each_item(run: Run, container: Obj, key: str, joined: Value) -> Value:
         known = run.each[(container, key)] = Value(tuple(refs), joined.kind)
     run.now.set_field(container, key, known)
     return known
+
+
+def _one_of(ref: Ref, key: str, inside: set[ast.AST]) -> Ref:
+    """An item of a list whose items nothing tells apart: perhaps another one for another key."""
+    if any(link.kind == SNAPSHOT for link in ref.chain):
+        return ref
+    parts = {one: Link(one.kind, one.op, one.node, key=(one.node, key)) for one in ref.chain if one.key is not None}
+    chain = tuple(parts.get(link, link) if link.node in inside else link for link in ref.chain)
+    obj = ref.obj
+    if chain == ref.chain:
+        obj = Obj("unknown", "unknown", ref.obj.node)
+        copy_facts(ref.obj, obj)
+    return Ref(obj, chain, ref.place, ref.seen, ref.arms)
 
 
 def _each_of(run: Run, container: Obj, key: str, ref: Ref) -> Ref:
