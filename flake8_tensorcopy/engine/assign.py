@@ -391,6 +391,8 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         if obj.kind in ("dict", "list", "tuple", "instance") or kind == "key":
             run.note_container(obj, target.slice)
             weak = not isinstance(target.slice, ast.Constant)
+            if weak and run.shares:
+                run.unshare(obj)
             edit_snapshot(run, target, target.value, ref, value)
             run.slot_stores.add(obj)
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)

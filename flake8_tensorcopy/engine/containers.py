@@ -42,6 +42,8 @@ _CHANGES = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "s
 def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> Value | None:
     obj = ref.obj
     one = Value((ref,))
+    if run.shares and (name == "update" or (name in _CHANGES and obj.kind != "dict")):
+        run.unshare(obj)
     if name in _CHANGES:
         note_first(run, ref, name, args.values[-1] if args.values else UNKNOWN)
     match name:
@@ -137,6 +139,8 @@ def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:
                     Ref(inner.obj, (*inner.chain, link), place, run.now.written(inner.obj), inner.arms | run.now.arms)
                 )
             run.now.set_field(made, slot, Value(tuple(refs), held.kind))
+    if len(value.refs) == 1:
+        run.share(node, made, value.refs[0].obj, op)
     return Value((Ref(made),))
 
 
@@ -163,7 +167,7 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
     obj = value.obj
     if obj is not None and one_shot(obj):
         spend(run, value, args.nodes[0])
-    if obj is not None and obj.kind == "dict":
+    if obj is not None and (obj.kind == "dict" or (kind == "dict" and obj.kind == "unknown" and not args.keywords)):
         return shallow_copy(run, node, value, f"{kind}()")
     if obj is not None and obj.kind == "iter" and isinstance(obj.data, tuple):
         tag, parts = obj.data

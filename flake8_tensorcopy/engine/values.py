@@ -22,6 +22,9 @@ MAYBE = "maybe"  # shared or copied, by device, dtype, layout or mode: `to`, `co
 SNAPSHOT = "snapshot"  # live tensors of a module: `state_dict()`, `list(parameters())`
 UNSURE = "unsure"  # an index of unknown kind: view or copy, never reported
 
+# Copies of a container that hold the very items.
+ONE_LAYER = frozenset({".copy()", "dict()", "list()", "tuple()", "copy.copy()", "{**..}"})
+
 # Ops that make a NumPy array over a tensor's memory; the others of the kind make a tensor over an array's.
 TO_ARRAY = frozenset({"numpy", "__array__", "asarray", "astype", "ascontiguousarray", "asanyarray", "frombuffer"})
 
