@@ -40,7 +40,8 @@ def collate(input_ids: torch.Tensor, pad: int) -> dict[str, torch.Tensor]:
 
 `.clone()` where the second name is bound (`b = a.clone() if c else d`; after `a = b = x`, a line `b = a.clone()`), or
 `copy.deepcopy` of an element or a container that holds the tensors. Unsafe: it takes memory, and other names that
-followed the tensor do so no more. None where the value may be None there, and where several names are bound from one call.
+followed the tensor do so no more. None where the value may be None there, and where several names are bound from one
+call.
 
 ## Limits
 

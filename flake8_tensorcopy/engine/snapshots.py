@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
+    MAYBE,
     NUMPY,
     SNAPSHOT,
     VIEW,
@@ -195,7 +196,7 @@ def kept_parameter(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     with the parameter of now, or was kept by a pass of the loop that trains."""
     ref, place = use.ref, use.ref.place
     links = [link for link in ref.chain if link.kind != ALIAS]
-    if place is None or place.node is None or use.mixed or any(link.kind not in _KEEPS_MEMORY for link in links):
+    if place is None or place.node is None or use.mixed or not all(_keeps_memory(run, link) for link in links):
         return
     if write.op == ".data =":
         return
@@ -237,6 +238,14 @@ def _keeper(run: Run, place: Place) -> str:
 
 
 _KEEPS_MEMORY = frozenset({DETACH, NUMPY, VIEW})
+
+
+def _keeps_memory(run: Run, link: Link) -> bool:
+    """Whether a step shares memory: `cpu()` does where the model is trained on the host, of which nothing says that it
+    is not."""
+    if link.kind == MAYBE and link.op == "cpu":
+        return "cuda" not in run.text(run.function.node)
+    return link.kind in _KEEPS_MEMORY
 
 
 def _meets_itself(use: Use, uses: list[Use], write: Write) -> bool:

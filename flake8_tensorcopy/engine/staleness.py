@@ -199,7 +199,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             writer_certain=not write.mixed,
             same_part=bool(keys) and keys == their_keys,
             moved=moved,
-            reader_is_source=not mine and place.origin != "name",
+            reader_is_source=not mine and place.origin != "name" and all(link.op not in ONE_LAYER for link in theirs),
             parameter=ref.obj.param or ref.obj.slot == ".grad",
             writer_used=False,
             activation=_activation(write),
