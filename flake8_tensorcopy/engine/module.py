@@ -297,7 +297,8 @@ class Module:
             layers = obj.data[1] if isinstance(obj.data, tuple) and obj.data[0] == "layers" else []
             if key[1:-1].isdigit() and int(key[1:-1]) < len(layers) and layers[int(key[1:-1])].obj is not None:
                 copy_facts(layers[int(key[1:-1])].obj, made)
-        if not attribute and isinstance(obj.data, ast.expr) and self.from_annotation(obj.data, made) is None:
+        annotation = _of_item(obj.data, key) if not attribute and isinstance(obj.data, ast.expr) else None
+        if annotation is not None and self.from_annotation(annotation, made) is None:
             return NUMBER
         return Value((Ref(made, (), place),))
 
@@ -408,6 +409,7 @@ class Module:
             if outer in _SEQUENCES or outer in _MAPPINGS:
                 made.kind = "dict" if outer in _MAPPINGS else "list"
                 if outer.lower().endswith("tuple") and len(parts) > 1 and not _is_ellipsis(parts[-1]):
+                    made.data = node.slice  # each item has an annotation of its own
                     return made
                 parts = [part for part in parts if not _is_ellipsis(part)]
                 made.data = parts[-1] if parts else None
@@ -468,6 +470,14 @@ def _stored_later(module: Module) -> frozenset[str]:
         for node in one.found.get(ast.Attribute, ())
         if isinstance(node.ctx, ast.Store)
     )
+
+
+def _of_item(annotation: ast.expr, key: str) -> ast.expr | None:
+    """The annotation of one item of a list or tuple; None where that is unknown."""
+    if not isinstance(annotation, ast.Tuple):
+        return annotation
+    position = int(key[1:-1]) if key[1:-1].isdigit() else len(annotation.elts)
+    return annotation.elts[position] if position < len(annotation.elts) else None
 
 
 def _gives_back(made: Obj) -> bool:
