@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.generators import one_shot, spend
-from flake8_tensorcopy.engine.items import each_row, exact_items, note_first
+from flake8_tensorcopy.engine.items import PER_KEY, each_row, exact_items, note_first
 from flake8_tensorcopy.engine.parts import Row
 from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.retained import keep_in_container
@@ -128,7 +128,9 @@ def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:
     made = Obj("dict", "fresh", node, made=op)
     for ref in value.refs:
         made.kind = ref.obj.kind if ref.obj.kind in CONTAINERS else made.kind
-        made.data = ref.obj.data if ref.obj.data in ("state", "tensors", "varies") else None
+        made.data = ref.obj.data if ref.obj.data in ("state", "tensors") else None
+        if ref.obj.data in PER_KEY:
+            made.data = "varies"
         made.operands = (ref.obj,)
         for slot, held in run.now.fields(ref.obj).items():
             refs = []
@@ -192,6 +194,8 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
     whole = container(run, node, result, [("[*]", args.nodes[0], item)])
     if kind == "list" and item.refs and all(_is_row_of(ref, args.nodes[0]) for ref in item.refs):
         each_row(run, whole.refs[0].obj)
+    else:
+        whole.refs[0].obj.data = "varies"
     return whole
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.copies import CONTAINERS
 from flake8_tensorcopy.engine.module import copy_facts
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import AllRows, Index, Row
@@ -12,6 +13,8 @@ from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, UNKNOWN, VIEW, Link
 
 # What a comprehension made: another item for each key, for certain or perhaps.
 PER_KEY = ("each", "varies")
+# Of modules and the like it matters more whose they are.
+_TOLD_APART = frozenset({"tensor", "array", "unknown", *CONTAINERS})
 
 
 def exact_items(run: Run, value: Value) -> list[Value] | None:
@@ -79,7 +82,7 @@ def each_item(run: Run, container: Obj, key: str, joined: Value) -> Value:
 
 def _one_of(ref: Ref, key: str, inside: set[ast.AST]) -> Ref:
     """An item of a list whose items nothing tells apart: perhaps another one for another key."""
-    if any(link.kind == SNAPSHOT for link in ref.chain):
+    if any(link.kind == SNAPSHOT for link in ref.chain) or ref.obj.kind not in _TOLD_APART:
         return ref
     parts = {one: Link(one.kind, one.op, one.node, key=(one.node, key)) for one in ref.chain if one.key is not None}
     chain = tuple(parts.get(link, link) if link.node in inside else link for link in ref.chain)

@@ -343,8 +343,8 @@ _SHADOWS = frozenset("shadow shadows ema average averages averaged avg".split())
 
 
 def _compares(method: Function, kept: str, module: str, given: str) -> ast.stmt | None:
-    """The statement that takes `self.kept` and `self.module.parameters()` (or those of an argument) together, to compare
-    them, to copy back or to average."""
+    """The statement that takes `self.kept` and `self.module.parameters()` (or those of an argument) together, to
+    compare them, to copy back or to average."""
     if isinstance(method.node, ast.Module):
         return None
     nodes = list(walk(method.node))
