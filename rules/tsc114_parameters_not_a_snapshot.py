@@ -49,12 +49,12 @@ takes memory of its own.
 
 ## Limits
 
-A list of parameters is mostly a handle: silent where it is given to an optimizer, clipped, counted or written
-through, and where neither its name nor a comparison says that the old values were wanted. Silent after `p.data =
-other`, which leaves the old storage alone. One parameter is known by what a layer calls it, `weight` or `bias`, or by
-the class of the file that makes it; its `cpu()` is taken for the parameter itself, unless the function speaks of
-CUDA. Across methods, a list kept on `self` is reported where another method compares it with the parameters of the
-same module, or copies it back.
+A list of parameters is mostly a handle: silent where it is given to an optimizer, clipped, counted or written through,
+and where neither its name nor a comparison says that the old values were wanted. Silent after `p.data = other`, which
+leaves the old storage alone. One parameter is known by what a layer calls it, `weight` or `bias`, or by the class of
+the file that makes it; its `cpu()` is taken for the parameter itself, unless the function speaks of CUDA. Across
+methods, a list kept on `self` is reported where another method compares it with the parameters of the same module,
+copies it back, or moves it towards them as an average.
 
 ## References
 
