@@ -395,6 +395,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
                 run.unshare(obj)
             edit_snapshot(run, target, target.value, ref, value)
             run.slot_stores.add(obj)
+            obj.first = UNKNOWN
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
             if weak and "[*]" in run.now.fields(obj):
                 store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)

@@ -113,6 +113,20 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
     return None
 
 
+def item_deleted(run: Run, obj: Obj, index: ast.expr) -> None:
+    """`del layers[0]`: those behind it move up."""
+    if obj.kind != "list":
+        return
+    obj.first = UNKNOWN
+    run.unshare(obj)
+    known = exact_items(run, Value((Ref(obj),)))
+    if known and isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value < len(known):
+        rest = [*known[: index.value], *known[index.value + 1 :]]
+        run.now.set_fields(obj, {f"[{position}]": held for position, held in enumerate(rest)})
+    else:
+        _shift(run, obj)
+
+
 def _shift(run: Run, obj: Obj) -> None:
     """The items of a list move: each may stand anywhere now."""
     fields = run.now.fields(obj)

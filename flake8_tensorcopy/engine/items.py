@@ -36,12 +36,16 @@ def first_item(run: Run, value: Value) -> Value | None:
     obj = value.obj
     if obj is None or obj.kind not in ("list", "tuple") or obj.owner != "fresh":
         return None
+    if any(link.kind != ALIAS for ref in value.refs for link in ref.chain):
+        return None  # `layers[1:]`
     fields = run.now.fields(obj)
     found = fields.get("[0]") or obj.first
     if found is None and set(fields) == {"[*]"}:
         found = fields["[*]"]  # one append in a loop, a comprehension: all of one make
     if found is None or len({ref.obj.node for ref in found.refs}) != 1:
         return None
+    if any(not ref.arms <= run.now.arms for ref in found.refs):
+        return None  # only some of the paths put it there
     return Value(found.refs[:1])
 
 
