@@ -4,7 +4,8 @@
 Reports a write in place (`b += 1`, `b[i] = v`, `b.add_(1)`, `out=b`) to a tensor that has a second name, where the
 other name is used after the write as if it still held the old value: both names are operands of one call,
 expression, return or container, or the other is called or treated as something kept (`old`, `previous`, `original`,
-`best`, `residual`).
+`best`, `residual`). A dict or list that is copied one layer deep (`dict(batch)`, `{**batch}`, `states.copy()`) is a
+second name for each tensor in it.
 
 ## Why it is a bug
 
@@ -38,8 +39,9 @@ def collate(input_ids: torch.Tensor, pad: int) -> dict[str, torch.Tensor]:
 ## Fix
 
 `.clone()` where the second name is bound (`b = a.clone() if c else d`; after `a = b = x`, a line `b = a.clone()`), or
-`copy.deepcopy` of an element that holds the tensors. Unsafe: it takes memory, and other names that followed the tensor
-do so no more. None where the value may be None there, and where several names are bound from one call.
+`copy.deepcopy` of an element or a container that holds the tensors. Unsafe: it takes memory, and other names that
+followed the tensor do so no more. None where the value may be None there, and where several names are bound from one
+call.
 
 ## Limits
 
@@ -64,6 +66,7 @@ accumulator that begins as an element of an argument (`average = weights[0]`).
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -81,7 +84,8 @@ def check(facts: list[StaleRead | JoinedWrite | AccumulatedItem], region: Region
             case StaleRead(link="alias", certain=True, activation=False) if _meant_to_keep(fact):
                 same = f"`{fact.reader}` is the same tensor"
                 if (cause := fact.binding or fact.source) is not None:
-                    same = f"`{region.code(cause)}` on line {region.line(cause)} is the same tensor"
+                    verb = "holds" if isinstance(cause, (ast.Call, ast.Dict)) else "is"
+                    same = f"`{region.code(cause)}` on line {region.line(cause)} {verb} the same tensor"
                 message = (
                     f"{fact.verb} on `{fact.writer}` also changes `{fact.reader}`: {same}, and `{fact.reader}` is read "
                     f"on line {region.line(fact.read)}"

@@ -58,8 +58,8 @@ None: make the tensor in `__init__`, or use `None` as the default and make the t
 
 Silent where the tensor is only read, or computed with out of place; where `__init__` (or a method that it calls)
 binds the attribute of the object first; where the function binds the name anew before it writes; and where the name
-says that it is shared (`shared_stats`, `cache`). A write through the class itself (`Meter.total += v`) is taken to
-mean all objects. Lists and dicts of tensors are not followed.
+says that it is shared (`shared_stats`, `cache`). A write through the class itself (`Meter.total += v`, or in a class
+method) is taken to mean all objects. Lists and dicts of tensors are not followed.
 
 ## References
 

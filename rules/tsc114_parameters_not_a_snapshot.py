@@ -52,8 +52,9 @@ takes memory of its own.
 A list of parameters is mostly a handle: silent where it is given to an optimizer, clipped, counted or written through,
 and where neither its name nor a comparison says that the old values were wanted. Silent after `p.data = other`, which
 leaves the old storage alone. One parameter is known by what a layer calls it, `weight` or `bias`, or by the class of
-the file that makes it. Across methods, a list kept on `self` is reported where another method compares it with
-the parameters of the same module, or copies it back.
+the file that makes it; its `cpu()` is taken for the parameter itself, unless the function speaks of CUDA. Across
+methods, a list kept on `self` is reported where another method compares it with the parameters of the same module,
+copies it back, or moves it towards them as an average.
 
 ## References
 
@@ -88,9 +89,11 @@ def check(facts: list[StaleSnapshot], region: Region) -> Iterator[Finding]:
             )
         if fact.call == "parameter":
             passed = "".join(f", and `{op}` does not copy it" for op in fact.copies[:1])
+            where = " on the CPU" if "cpu" in fact.copies else ""
             message = (
-                f"`{fact.reader}` is no snapshot: it holds the live parameter `{fact.module}`{passed}; `{fact.change}` "
-                f"on line {region.line(fact.changed)} changes it before line {region.line(fact.read)} reads it"
+                f"`{fact.reader}` is no snapshot{where}: it holds the live parameter `{fact.module}`{passed}; "
+                f"`{fact.change}` on line {region.line(fact.changed)} changes it before line {region.line(fact.read)} "
+                "reads it"
             )
             yield Finding(region.span(fact.site), "TSC114", message, fact.steps(region), fix=_fix(fact, region))
             continue

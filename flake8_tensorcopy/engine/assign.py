@@ -33,7 +33,7 @@ from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import clear
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, root_of, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
-from flake8_tensorcopy.engine.items import each_item, exact_items
+from flake8_tensorcopy.engine.items import PER_KEY, each_item, exact_items
 from flake8_tensorcopy.engine.layouts import unpacked
 from flake8_tensorcopy.engine.leaves import marked
 from flake8_tensorcopy.engine.loading import unpacked_batch
@@ -394,10 +394,13 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         if obj.kind in ("dict", "list", "tuple", "instance") or kind == "key":
             run.note_container(obj, target.slice)
             weak = not isinstance(target.slice, ast.Constant)
+            if weak and run.shares:
+                run.unshare(obj)
             edit_snapshot(run, target, target.value, ref, value)
             run.slot_stores.add(obj)
             if isinstance(target.value, ast.Attribute):
                 kept(run, target.value, run.now.fields(obj).get(item_key(run, target, kind), UNKNOWN), value, item=True)
+            obj.first = UNKNOWN
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
             if weak and "[*]" in run.now.fields(obj):
                 store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)
@@ -561,7 +564,7 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
                 run.note_container(ref.obj, target.slice)
                 key, items = item_key(run, target, kind), run.now.fields(ref.obj)
                 held = items.get(key)
-                if held is None and "[*]" in items and ref.obj.data == "each":
+                if held is None and "[*]" in items and ref.obj.data in PER_KEY:
                     held = each_item(run, ref.obj, key, items["[*]"])
                 if held is None:
                     held = run.field(ref.obj, key)

@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.rebinding import note_updates
 from flake8_tensorcopy.engine.repeated import comprehended
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import hold_parameters
-from flake8_tensorcopy.engine.values import Value
+from flake8_tensorcopy.engine.values import Obj, Value
 
 MAX_UNROLLED = 4  # items of a list that a comprehension is run for one by one
 
@@ -73,10 +73,21 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
             run.now.set_field(made, "[*]", Value(tuple(all_rows(run, ref) for ref in held.refs), held.kind))
             made.exact = len(node.generators) == 1 and not node.generators[0].ifs
     hold_parameters(run, node, result.refs[0].obj)
+    made = result.refs[0].obj
+    if made.data is None and _varies(run, node.value if isinstance(node, ast.DictComp) else node.elt, targets, made):
+        made.data = "varies"
     run.loop = outer
     wrapped_in_each_pass(run, wraps, outer)
     _restore_names(run, saved)
     return result
+
+
+def _varies(run: Run, item: ast.expr, targets: set[str], made: Obj) -> bool:
+    """Whether each pass of a comprehension may give another item: by its own names, or by what a call gives it."""
+    if not targets.isdisjoint(run.names_in(item)):
+        return True
+    inside = set(walk(item))
+    return any(ref.obj.node in inside for ref in run.now.fields(made)["[*]"].refs)
 
 
 def _plain(node: ast.ListComp) -> bool:

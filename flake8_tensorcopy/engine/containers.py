@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.evaluate import (
 )
 from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.generators import one_shot, spend
-from flake8_tensorcopy.engine.items import each_row, exact_items
+from flake8_tensorcopy.engine.items import PER_KEY, each_row, exact_items, note_first
 from flake8_tensorcopy.engine.parts import Row
 from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.retained import keep_in_container
@@ -35,10 +35,17 @@ from flake8_tensorcopy.engine.values import (
     join_values,
 )
 
+# Methods that change which item of a list stands first.
+_CHANGES = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
+
 
 def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) -> Value | None:
     obj = ref.obj
     one = Value((ref,))
+    if run.shares and (name == "update" or (name in _CHANGES and obj.kind != "dict")):
+        run.unshare(obj)
+    if name in _CHANGES:
+        note_first(run, ref, name, args.values[-1] if args.values else UNKNOWN)
     match name:
         case "append" | "appendleft" | "add" | "put" | "extend" | "insert" if args.values:
             if obj.kind == "unknown":
@@ -106,6 +113,20 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
     return None
 
 
+def item_deleted(run: Run, obj: Obj, index: ast.expr) -> None:
+    """`del layers[0]`: those behind it move up."""
+    if obj.kind != "list":
+        return
+    obj.first = UNKNOWN
+    run.unshare(obj)
+    known = exact_items(run, Value((Ref(obj),)))
+    if known and isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value < len(known):
+        rest = [*known[: index.value], *known[index.value + 1 :]]
+        run.now.set_fields(obj, {f"[{position}]": held for position, held in enumerate(rest)})
+    else:
+        _shift(run, obj)
+
+
 def _shift(run: Run, obj: Obj) -> None:
     """The items of a list move: each may stand anywhere now."""
     fields = run.now.fields(obj)
@@ -122,6 +143,8 @@ def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:
     for ref in value.refs:
         made.kind = ref.obj.kind if ref.obj.kind in CONTAINERS else made.kind
         made.data = ref.obj.data if ref.obj.data in ("state", "tensors") else None
+        if ref.obj.data in PER_KEY:
+            made.data = "varies"
         made.operands = (ref.obj,)
         for slot, held in run.now.fields(ref.obj).items():
             refs = []
@@ -132,6 +155,8 @@ def shallow_copy(run: Run, node: ast.AST, value: Value, op: str) -> Value:
                     Ref(inner.obj, (*inner.chain, link), place, run.now.written(inner.obj), inner.arms | run.now.arms)
                 )
             run.now.set_field(made, slot, Value(tuple(refs), held.kind))
+    if len(value.refs) == 1:
+        run.share(node, made, value.refs[0].obj, op)
     return Value((Ref(made),))
 
 
@@ -158,7 +183,7 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
     obj = value.obj
     if obj is not None and one_shot(obj):
         spend(run, value, args.nodes[0])
-    if obj is not None and obj.kind == "dict":
+    if obj is not None and (obj.kind == "dict" or (kind == "dict" and obj.kind == "unknown" and not args.keywords)):
         return shallow_copy(run, node, value, f"{kind}()")
     if obj is not None and obj.kind == "iter" and isinstance(obj.data, tuple):
         tag, parts = obj.data
@@ -183,6 +208,8 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
     whole = container(run, node, result, [("[*]", args.nodes[0], item)])
     if kind == "list" and item.refs and all(_is_row_of(ref, args.nodes[0]) for ref in item.refs):
         each_row(run, whole.refs[0].obj)
+    else:
+        whole.refs[0].obj.data = "varies"
     return whole
 
 

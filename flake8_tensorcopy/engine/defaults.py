@@ -127,7 +127,11 @@ def class_tensors(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]
     if not made:
         return
     scratch = Run(module, module.survey.body)
-    for method, effect in effects_on_self(module, cls, WRITE | INPLACE_MODULE):
+    effects = effects_on_self(module, cls, WRITE | INPLACE_MODULE)
+    for method, effect in effects:
+        if _of_class(module, method) and effect.target.slots:
+            made.pop(effect.target.slots[0][1:], None)  # what a class method changes is meant for all objects
+    for method, effect in effects:
         name = effect.target.slots[0][1:] if effect.target.slots else ""
         if name not in made or len(effect.target.slots) > 1 or effect.training:
             continue
@@ -166,6 +170,12 @@ def _kept_defaults(module: Module, cls: Class) -> Iterator[tuple[str, _Made]]:
                 continue
             if all(link.kind in SURE for ref in held.refs for link in ref.chain):
                 yield key[1:], _Made(defaults[obj.key], method, obj.key)
+
+
+def _of_class(module: Module, method: Function) -> bool:
+    """Whether a method is one of the class itself."""
+    run = module.run_of(method)
+    return run is not None and bool(run.params) and run.params[0].kind == "class"
 
 
 def _how(module: Module, method: Function, node: ast.AST) -> str:

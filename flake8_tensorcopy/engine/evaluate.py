@@ -729,9 +729,11 @@ def _sequence(run: Run, node: ast.Tuple | ast.List | ast.Set) -> Value:
 
 def _dict(run: Run, node: ast.Dict) -> Value:
     items: list[tuple[str, ast.expr, Value]] = []
+    source: Obj | None = None
     for key, item in zip(node.keys, node.values, strict=True):
         value = evaluate(run, item)
         if key is None:
+            source = value.obj if item is node.values[0] else None
             for slot, held in _spread(run, value):
                 items.append((slot, item, held))
         elif isinstance(key, ast.Constant):
@@ -739,7 +741,10 @@ def _dict(run: Run, node: ast.Dict) -> Value:
         else:
             run.use(evaluate(run, key), key, "argument")
             items.append(("[*]", item, value))
-    return container(run, node, "dict", items)
+    made = container(run, node, "dict", items)
+    if source is not None and source.kind in ("dict", "unknown"):
+        run.share(node, made.refs[0].obj, source, "{**..}")
+    return made
 
 
 def _spread(run: Run, value: Value) -> list[tuple[str, Value]]:

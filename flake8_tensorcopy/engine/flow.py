@@ -9,6 +9,7 @@ from typing import Any
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.assign import assign, augmented_assignment, bind_target, swap
 from flake8_tensorcopy.engine.blocks import PLAIN, denied, entered, passed, put_into_block
+from flake8_tensorcopy.engine.containers import item_deleted
 from flake8_tensorcopy.engine.duplicates import assigned_update
 from flake8_tensorcopy.engine.evaluate import (
     arm_of,
@@ -510,6 +511,9 @@ def _delete(run: Run, node: ast.Delete) -> None:
         elif isinstance(target, ast.Attribute):
             for ref in evaluate(run, target.value).refs:
                 run.now.set_field(ref.obj, "." + target.attr, UNKNOWN)
+        elif isinstance(target, ast.Subscript):
+            for ref in evaluate(run, target.value).refs:
+                item_deleted(run, ref.obj, target.slice)
 
 
 def _function(run: Run, node: FunctionNode) -> None:

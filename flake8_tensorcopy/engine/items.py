@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.copies import CONTAINERS
 from flake8_tensorcopy.engine.module import copy_facts
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import AllRows, Index, Row
 from flake8_tensorcopy.engine.run import Run, for_all, per_pass
-from flake8_tensorcopy.engine.values import ALIAS, UNKNOWN, VIEW, Link, Obj, Ref, Value
+from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, UNKNOWN, VIEW, Link, Obj, Ref, Value
+
+# What a comprehension made: another item for each key, for certain or perhaps.
+PER_KEY = ("each", "varies")
+# Of modules and the like it matters more whose they are.
+_TOLD_APART = frozenset({"tensor", "array", "unknown", *CONTAINERS})
 
 
 def exact_items(run: Run, value: Value) -> list[Value] | None:
@@ -24,12 +31,46 @@ def exact_items(run: Run, value: Value) -> list[Value] | None:
     return [item for item in items if item is not None] if None not in items else None
 
 
+def first_item(run: Run, value: Value) -> Value | None:
+    """The first item of a list that this function filled, where it is the same on all paths."""
+    obj = value.obj
+    if obj is None or obj.kind not in ("list", "tuple") or obj.owner != "fresh":
+        return None
+    if any(link.kind != ALIAS for ref in value.refs for link in ref.chain):
+        return None  # `layers[1:]`
+    fields = run.now.fields(obj)
+    found = fields.get("[0]") or obj.first
+    if found is None and set(fields) == {"[*]"}:
+        found = fields["[*]"]  # one append in a loop, a comprehension: all of one make
+    if found is None or len({ref.obj.node for ref in found.refs}) != 1:
+        return None
+    if any(not ref.arms <= run.now.arms for ref in found.refs):
+        return None  # only some of the paths put it there
+    return Value(found.refs[:1])
+
+
+def note_first(run: Run, ref: Ref, name: str, value: Value) -> None:
+    """A method changes a list: what stands first in one that was made empty is what it is given first, if each path
+    that makes the list gives it that."""
+    obj = ref.obj
+    if obj.kind != "list" or obj.owner != "fresh":
+        return
+    if name != "append":
+        obj.first = UNKNOWN
+    elif obj.first is None and not run.now.fields(obj):
+        obj.first = value if not obj.operands and run.now.arms <= ref.arms else UNKNOWN
+
+
 def each_item(run: Run, container: Obj, key: str, joined: Value) -> Value:
     """One item of a list: where a comprehension made an object for each, another one for each key."""
-    if container.data != "each":
+    if container.data not in PER_KEY:
         return joined
     known = run.each.get((container, key))
-    if known is None:
+    if known is None and container.data == "varies":
+        inside = set(walk(container.node)) if container.node is not None else set()
+        refs = [_one_of(ref, key, inside) for ref in joined.refs]
+        known = run.each[(container, key)] = Value(tuple(refs), joined.kind)
+    elif known is None:
         lists = {ref.obj.parent for ref in joined.refs if for_all(ref.obj.slot)}
         anyone = {ref.obj for ref in joined.refs}
         refs = [
@@ -41,6 +82,19 @@ def each_item(run: Run, container: Obj, key: str, joined: Value) -> Value:
         known = run.each[(container, key)] = Value(tuple(refs), joined.kind)
     run.now.set_field(container, key, known)
     return known
+
+
+def _one_of(ref: Ref, key: str, inside: set[ast.AST]) -> Ref:
+    """An item of a list whose items nothing tells apart: perhaps another one for another key."""
+    if any(link.kind == SNAPSHOT for link in ref.chain) or ref.obj.kind not in _TOLD_APART:
+        return ref
+    parts = {one: Link(one.kind, one.op, one.node, key=(one.node, key)) for one in ref.chain if one.key is not None}
+    chain = tuple(parts.get(link, link) if link.node in inside else link for link in ref.chain)
+    obj = ref.obj
+    if chain == ref.chain:
+        obj = Obj("unknown", "unknown", ref.obj.node)
+        copy_facts(ref.obj, obj)
+    return Ref(obj, chain, ref.place, ref.seen, ref.arms)
 
 
 def _each_of(run: Run, container: Obj, key: str, ref: Ref) -> Ref:

@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk
 from flake8_tensorcopy.engine.source import MAX_DEPTH, Class, Function, Survey
-from flake8_tensorcopy.engine.values import NUMBER, NUMPY, Arm, Chain, Obj, Place, Ref, Value, both_arms
+from flake8_tensorcopy.engine.values import NO_LAYERS, NUMBER, NUMPY, Arm, Chain, Obj, Place, Ref, Value, both_arms
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
@@ -306,7 +306,8 @@ class Module:
             at = int(key[1:-1]) if key[1:-1].removeprefix("-").isdigit() else len(layers)
             if -len(layers) <= at < len(layers) and layers[at].obj is not None:
                 copy_facts(layers[at].obj, made)
-        if not attribute and isinstance(obj.data, ast.expr) and self.from_annotation(obj.data, made) is None:
+        annotation = _of_item(obj.data, key) if not attribute and isinstance(obj.data, ast.expr) else None
+        if annotation is not None and self.from_annotation(annotation, made) is None:
             return NUMBER
         return Value((Ref(made, (), place),))
 
@@ -383,6 +384,8 @@ class Module:
         for found, where in obj.uses:
             if found > level and (where is None or where is not statement):
                 level = found
+        if level == 1 and obj.made == "clone":
+            level = 2  # an array is copied by another name
         if depth < 5:
             for source in obj.source:
                 if level >= 3:
@@ -415,6 +418,7 @@ class Module:
             if outer in _SEQUENCES or outer in _MAPPINGS:
                 made.kind = "dict" if outer in _MAPPINGS else "list"
                 if outer.lower().endswith("tuple") and len(parts) > 1 and not _is_ellipsis(parts[-1]):
+                    made.data = node.slice  # each item has an annotation of its own
                     return made
                 parts = [part for part in parts if not _is_ellipsis(part)]
                 made.data = parts[-1] if parts else None
@@ -481,8 +485,18 @@ def _stored_later(module: Module) -> frozenset[str]:
     )
 
 
+def _of_item(annotation: ast.expr, key: str) -> ast.expr | None:
+    """The annotation of one item of a list or tuple; None where that is unknown."""
+    if not isinstance(annotation, ast.Tuple):
+        return annotation
+    position = int(key[1:-1]) if key[1:-1].isdigit() else len(annotation.elts)
+    return annotation.elts[position] if position < len(annotation.elts) else None
+
+
 def _gives_back(made: Obj) -> bool:
     """Whether a module of torch.nn may return the very tensor that it is given: `Identity`, `Dropout`."""
+    if made.cls == "torch.nn.Sequential" and made.data != NO_LAYERS:
+        return False
     op = ops.function(made.cls)
     return op is not None and op.form == "module" and op.result in ("maybe", "same")
 

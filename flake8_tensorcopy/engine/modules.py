@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.evaluate import (
 from flake8_tensorcopy.engine.features import REPEAT, TURNED
 from flake8_tensorcopy.engine.freezing import Asked, applied, asked_by, frozen, switch
 from flake8_tensorcopy.engine.graph import graph_of_result
-from flake8_tensorcopy.engine.items import exact_items
+from flake8_tensorcopy.engine.items import exact_items, first_item
 from flake8_tensorcopy.engine.layouts import note_row
 from flake8_tensorcopy.engine.moved_leaf import optimized
 from flake8_tensorcopy.engine.operations import in_place
@@ -32,6 +32,7 @@ from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
+    NO_LAYERS,
     NONE,
     SNAPSHOT,
     UNKNOWN,
@@ -162,8 +163,11 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     layers = _layers(run, args)
     if layers and not any(value.kind == "dict" for value in layers):
         obj.data = ("layers", layers)
-    elif args.spread:
-        obj.data = ("some layers", list(args.values))  # `Sequential(*layers)`: what stands for any of them
+    elif args.spread or args.values:
+        # `Sequential(*layers)`: what stands for any of them, and the first ones as far as they are known.
+        obj.data = ("some layers", list(args.values), _first_layers(run, args))
+    else:
+        obj.data = NO_LAYERS
     match node.args:
         case [ast.Call(args=[ast.List(elts=pairs)])] if all(isinstance(pair, ast.Tuple) for pair in pairs):
             # `Sequential(OrderedDict([("act", nn.ReLU()), ..]))`
@@ -171,14 +175,33 @@ def make_sequential(run: Run, node: ast.Call, args: Args) -> Value:
     return Value((Ref(obj),))
 
 
-def _filled(run: Run, ref: Ref, args: Args) -> None:
-    """A Sequential gets a layer after it was made: if it surely does, it is not the empty one that it was."""
-    obj = ref.obj
-    match obj.data:
-        case ("some layers", held):
-            obj.data = ("some layers", [*held, *args.values[-1:]])
-        case None if run.now.arms <= ref.arms:
-            obj.data = ("some layers", args.values[-1:])
+def _filled(obj: Obj, name: str, args: Args) -> None:
+    """A Sequential gets more layers after it was made."""
+    if isinstance(obj.data, tuple) and obj.data[0] in ("layers", "some layers"):
+        layers, first = obj.data[1], obj.data[-1]
+        obj.data = ("some layers", [*layers, *args.values[-1:]], first if name in _AT_THE_END else [])
+
+
+# Methods of a Sequential that give it layers, and those that put them behind all others.
+_FILLS = frozenset({"append", "extend", "insert", "add_module", "register_module"})
+_AT_THE_END = _FILLS - {"insert"}
+
+
+def _first_layers(run: Run, args: Args) -> list[Value]:
+    """The layers that a Sequential begins with, as far as they are known."""
+    found: list[Value] = []
+    for node, value in zip(args.nodes, args.values, strict=True):
+        if node not in args.lists:
+            if value.kind == "dict" or (value.obj is not None and value.obj.kind == "dict"):
+                break
+            found.append(value)
+            continue
+        known = exact_items(run, args.lists[node])
+        if known is None:
+            first = first_item(run, args.lists[node])
+            return found if first is None else [*found, first]
+        found += known
+    return found
 
 
 def _layers(run: Run, args: Args) -> list[Value]:
@@ -252,8 +275,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
     run.asked.add(obj)
     if name == "append" and len(args.values) == 1 and run.within and run.function.features & REPEAT:
         appended(run, node, ref, args.values[0])
-    if name in _ADDS and obj.cls == "torch.nn.Sequential":
-        _filled(run, ref, args)
+    if name in _FILLS:
+        _filled(obj, name, args)
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return registered(run, node, one, args)
     if name == "state_dict" and not library.says_optimizer(obj.key):
@@ -319,13 +342,8 @@ def snapshot_dict(run: Run, node: ast.Call, ref: Ref) -> Value:
 
 def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -> Value:
     """A module of torch.nn, called: what its row says of `forward`."""
-    if isinstance(module.data, tuple) and module.data[0] == "layers":
-        return _call_layers(run, node, module.data[1], args, shown)
-    if isinstance(module.data, tuple) and module.data[0] == "some layers":
-        for value in args.values:
-            run.note(value, 2)
-        args.use(run, "operand")
-        return fresh(run, node, "unknown", "call", operands=(module, *args.objs()))  # not empty, as a rule
+    if module.cls == "torch.nn.Sequential" and module.data != NO_LAYERS:
+        return _call_layers(run, node, module, args, shown)
     op = ops.function(module.cls)
     given = args.values[0] if args.values else UNKNOWN
     if module.data == "inplace":
@@ -372,9 +390,12 @@ def _call_recurrent(run: Run, node: ast.Call, module: Obj, args: Args) -> Value:
     return container(run, node, "tuple", parts)
 
 
-def _call_layers(run: Run, node: ast.Call, layers: list[Value], args: Args, shown: str) -> Value:
+def _call_layers(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -> Value:
     """A Sequential: the first layer meets the argument, the others what it made."""
     value = args.values[0] if args.values else UNKNOWN
+    layers = list(module.data[-1]) if isinstance(module.data, tuple) else []
+    if not isinstance(module.data, tuple) or module.data[0] != "layers":
+        layers.append(UNKNOWN)
     for layer in layers:
         obj = layer.obj
         if obj is None or obj.kind != "module" or isinstance(obj.data, Class):

@@ -207,6 +207,7 @@ class Run:
         self.loads: list[Loaded] = []
         self.used: list[Used] = []
         self.asked: set[Obj] = set()  # what a method was called on that only modules have
+        self.shares: dict[Obj, Shared] = {}  # copies of containers, one layer deep
         self.shallow: list[tuple[Obj, Obj, int]] = []  # copies by `copy.copy`, of what, and when
         self.gradients: dict[Obj, None] = {}  # what `.grad` was found to hold
         self.grad_calls: dict[Obj, tuple[Obj, dict[str, Obj]]] = {}
@@ -359,8 +360,34 @@ class Run:
         mark = (obj, key, state.epoch.get(obj, 0))
         known = self._entry.get(mark)
         if known is None:
-            known = self._entry[mark] = self.module.entry_field(self, obj, key)
+            known = self._shared_item(state, obj, key) if obj in self.shares else None
+            if known is None:
+                known = self.module.entry_field(self, obj, key)
+            self._entry[mark] = known
         return known
+
+    def share(self, node: ast.AST, made: Obj, source: Obj, op: str) -> None:
+        """A copy of a container that came from elsewhere holds the very items that nobody has asked for yet."""
+        if source.owner != "fresh":
+            self.shares[made] = Shared(source, node, op, (self.now.epoch.get(made), self.now.epoch.get(source)))
+
+    def unshare(self, obj: Obj) -> None:
+        """Nobody knows which items of a container are others now: a copy of it may hold something else."""
+        for made in [made for made, shared in self.shares.items() if obj in (made, shared.source)]:
+            del self.shares[made]
+
+    def _shared_item(self, state: State, obj: Obj, key: str) -> Value | None:
+        """An item of a copy that is one layer deep: what it was made of holds it too, unless one of them has changed
+        since."""
+        source, node, op, epochs = self.shares[obj]
+        if key[0] != "[" or key[-2:] in ("*]", ")]") or (state.epoch.get(obj), state.epoch.get(source)) != epochs:
+            return None
+        held = state.fields(source).get(key) or self.entry_field(state, source, key)
+        if not held.refs or any(ref.obj.parent is not source or ref.obj.slot != key for ref in held.refs):
+            return None  # put there since: the copy holds what was there before
+        place = Place(f"{obj.key or op}{key}", node, origin="item")
+        link = Link(ALIAS, op, node)
+        return Value(tuple(Ref(ref.obj, (*ref.chain, link), place, frozenset(), ref.arms) for ref in held.refs))
 
     def field(self, obj: Obj, key: str) -> Value:
         found = self.now.fields(obj).get(key)
@@ -485,6 +512,8 @@ class Run:
             if obj in seen or obj.kind in ("tensor", "array", "module", "function", "class"):
                 continue
             seen.add(obj)
+            if self.shares and role == "argument":
+                self.unshare(obj)  # a function may put other items there
             for slot, held in self.now.fields(obj).items():
                 if slot[0] == "[" and not per_pass(slot):
                     if arms:
@@ -712,6 +741,15 @@ class Run:
         """Whether a stale read of this binding after this write is known that is at least as strong."""
         mark = (StaleRead, site, reader.name, reader.node)
         return mark in self.facts and not strength > self.strengths.get(mark, ())
+
+
+class Shared(NamedTuple):
+    """A copy of a container that is one layer deep: of what, and how often an unknown call had got either."""
+
+    source: Obj
+    node: ast.AST
+    op: str
+    epochs: tuple[int | None, int | None]
 
 
 def last_state(run: Run) -> State | None:

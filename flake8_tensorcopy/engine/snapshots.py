@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
+    MAYBE,
     NUMPY,
     SNAPSHOT,
     VIEW,
@@ -195,7 +196,7 @@ def kept_parameter(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     with the parameter of now, or was kept by a pass of the loop that trains."""
     ref, place = use.ref, use.ref.place
     links = [link for link in ref.chain if link.kind != ALIAS]
-    if place is None or place.node is None or use.mixed or any(link.kind not in _KEEPS_MEMORY for link in links):
+    if place is None or place.node is None or use.mixed or not all(_keeps_memory(run, link) for link in links):
         return
     if write.op == ".data =":
         return
@@ -237,6 +238,14 @@ def _keeper(run: Run, place: Place) -> str:
 
 
 _KEEPS_MEMORY = frozenset({DETACH, NUMPY, VIEW})
+
+
+def _keeps_memory(run: Run, link: Link) -> bool:
+    """Whether a step shares memory: `cpu()` does where the model is trained on the host, of which nothing says that it
+    is not."""
+    if link.kind == MAYBE and link.op == "cpu":
+        return "cuda" not in run.text(run.function.node)
+    return link.kind in _KEEPS_MEMORY
 
 
 def _meets_itself(use: Use, uses: list[Use], write: Write) -> bool:
@@ -297,12 +306,13 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
                 continue
             slot = ref.obj.slot if ref.obj.parent is run.params[0] else ""
             slot = slot or next((name for name, one in fields.items() if one.obj is ref.obj), "")
-            if not slot or slot == key:
+            given = ref.obj.key if ref.obj in run.params and not _SHADOWS.isdisjoint(_words(key[1:])) else ""
+            if (not slot and not given) or slot == key:
                 continue
             if any(one.kind == DETACH for one in ref.chain) and any(write.op == ".data =" for write in run.log):
                 continue  # the old storages are kept, and the parameters have other ones
             for other in cls.methods.values():
-                read = _compares(other, key[1:], slot[1:]) if other is not method else None
+                read = _compares(other, key[1:], slot[1:], given) if other is not method else None
                 if read is not None:
                     taken, of = takes(ref.chain, ref.place.node if ref.place is not None else None)
                     yield (
@@ -310,7 +320,7 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
                         StaleSnapshot(
                             site=link.node,
                             reader=f"self{key}",
-                            module=f"self{slot}",
+                            module=f"self{slot}" if slot else given,
                             call="parameters",
                             changed=read,
                             change="training",
@@ -328,8 +338,13 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
                     break
 
 
-def _compares(method: Function, kept: str, module: str) -> ast.stmt | None:
-    """The statement that takes `self.kept` and `self.module.parameters()` together, to compare them or to copy back."""
+# What holds averages of parameters: of a model that several methods are given by one name, it is the same one.
+_SHADOWS = frozenset("shadow shadows ema average averages averaged avg".split())
+
+
+def _compares(method: Function, kept: str, module: str, given: str) -> ast.stmt | None:
+    """The statement that takes `self.kept` and `self.module.parameters()` (or those of an argument) together, to
+    compare them, to copy back or to average."""
     if isinstance(method.node, ast.Module):
         return None
     nodes = list(walk(method.node))
@@ -346,7 +361,7 @@ def _compares(method: Function, kept: str, module: str) -> ast.stmt | None:
             isinstance(one, ast.Call)
             and isinstance(one.func, ast.Attribute)
             and one.func.attr in ("parameters", "named_parameters")
-            and _own(one.func.value, module)
+            and (_own(one.func.value, module) if module else getattr(one.func.value, "id", "") == given)
             for one in inside
         )
         if reads and now and any(_is_comparison(one) for one in inside):
@@ -360,10 +375,10 @@ def _own(node: ast.AST, name: str) -> bool:
 
 def _is_comparison(node: ast.AST) -> bool:
     match node:
-        case ast.BinOp(op=ast.Sub()):
-            return True
+        case ast.BinOp(op=ast.Sub(), left=left):
+            return not isinstance(left, ast.Constant)  # the weight of an average: `1 - decay`
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            return name in ("copy_", "dist", "sub") or library.compares(name)
+            return name in ("copy_", "dist", "sub", "mul_", "lerp_") or library.compares(name)
     return False
 
 

@@ -27,6 +27,7 @@ from flake8_tensorcopy.engine.values import (
     DETACH,
     MAYBE,
     NUMPY,
+    ONE_LAYER,
     SNAPSHOT,
     VIEW,
     Link,
@@ -60,6 +61,8 @@ _ROLES = (
     "return",
     "difference",
 )
+# Steps to the same tensor that somebody took for a copy of it.
+_SHARING = frozenset({"=", *ONE_LAYER})
 _MOVED = frozenset({"store", "argument", "operand", "difference"})
 _RANK = {role: rank for rank, role in enumerate(_ROLES)}
 
@@ -164,7 +167,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
     if run.knows_stale(write.node, place, strength):
         stored_read(run, use, write)
         return
-    source = next((link.node for link in (*mine, *theirs) if link.kind != ALIAS or link.op == "="), None)
+    source = next((link.node for link in (*mine, *theirs) if link.kind != ALIAS or link.op in _SHARING), None)
     holder = place if any(link.node is source for link in mine) else writer
     derived = (VIEW, DETACH, NUMPY, MAYBE)
     keys = [link.key for link in mine if link.key is not None]
@@ -198,7 +201,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
             writer_certain=not write.mixed,
             same_part=bool(keys) and keys == their_keys,
             moved=moved,
-            reader_is_source=not mine and place.origin != "name",
+            reader_is_source=not mine and place.origin != "name" and all(link.op not in ONE_LAYER for link in theirs),
             parameter=ref.obj.param or ref.obj.slot == ".grad",
             writer_used=False,
             activation=_activation(write),

@@ -239,7 +239,7 @@ def join(one: State | None, other: State | None, entry_field: EntryField) -> Sta
             here, there = mine_fields.get(key), fields.get(key)
             if here is None and there is None:
                 continue
-            if obj.data == "each" and _met(mine_fields, fields, key):
+            if obj.data in ("each", "varies") and _met(mine_fields, fields, key):
                 merged[key] = here or there  # type: ignore[assignment]
                 continue
             if _absent(obj, key) and (here is None or there is None):

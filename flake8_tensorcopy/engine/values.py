@@ -22,6 +22,9 @@ MAYBE = "maybe"  # shared or copied, by device, dtype, layout or mode: `to`, `co
 SNAPSHOT = "snapshot"  # live tensors of a module: `state_dict()`, `list(parameters())`
 UNSURE = "unsure"  # an index of unknown kind: view or copy, never reported
 
+# Copies of a container that hold the very items.
+ONE_LAYER = frozenset({".copy()", "dict()", "list()", "tuple()", "copy.copy()", "{**..}"})
+
 # Ops that make a NumPy array over a tensor's memory; the others of the kind make a tensor over an array's.
 TO_ARRAY = frozenset({"numpy", "__array__", "asarray", "astype", "ascontiguousarray", "asanyarray", "frombuffer"})
 
@@ -141,6 +144,7 @@ class Obj:
     )
     born: int = 0  # of a list that a comprehension made: its place in the order of reads and writes
     over: Obj | None = None  # the list of such items that it was made of
+    first: Value | None = None  # of a list: what stands first, if a loop put it there
     loop: tuple[int, ...] | None = None  # of a list that a display made: the pass of the loop it was made in
     data: Any = None  # structure of iterators, functions, classes
 
@@ -375,6 +379,7 @@ UNKNOWN = Value()
 NUMBER = Value(kind="number")
 STRING = Value(kind="str")
 NONE = Value(kind="none")
+NO_LAYERS = ("layers", list[Value]())  # of a Sequential that is empty: it gives back what it is given
 SLICE = Value(kind="slice")
 
 

@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.edits.names import Names
 from flake8_tensorcopy.engine.edits.places import Edits, Maybe
 from flake8_tensorcopy.engine.model import Edit, Span
 from flake8_tensorcopy.engine.nodes import children, walk
+from flake8_tensorcopy.engine.values import ONE_LAYER
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.facts import Copy
@@ -52,8 +53,14 @@ class Copies(Expressions, Names):
         return self.replace(node, f"None if {text} is None else {text}.clone()")
 
     def copied(self, copies: Sequence[Copy]) -> Edits | None:
-        """A copy at the first of several places where one can be made: `.clone()`, or `.copy()` of an array."""
+        """A copy at the first of several places where one can be made: `.clone()`, or `.copy()` of an array; of what
+        was copied one layer deep, a deep one."""
         for copy in copies:
+            if copy.op in ONE_LAYER:
+                deepcopy = self.function("copy.deepcopy", copy.nodes[0])
+                if deepcopy is None or (edits := self.deepened(copy.nodes[0], deepcopy[0], shallow=True)) is None:
+                    continue
+                return self.join(edits, deepcopy[1])
             trailer = ".copy()" if copy.array else ".clone()"
             if copy.nodes and all(self._is_one_value(node, copy.op) for node in copy.nodes):
                 if (edits := self.join(*(self.method(node, trailer) for node in copy.nodes))) is not None:
