@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.linked import cut, linked, operand
 from flake8_tensorcopy.engine.parts import Index, mixed
 from flake8_tensorcopy.engine.run import Handed
+from flake8_tensorcopy.engine.settled import Ask, asks_of, is_open
 from flake8_tensorcopy.engine.values import (
     DETACH,
     MAYBE,
@@ -59,9 +60,10 @@ class Effect:
     op: str
     training: bool
     node: ast.AST
-    conditional: bool = False  # on some path of the function only
+    conditional: bool = False  # on some path of the function only, whatever it is given
     recorded: bool | None = True  # in grad mode
     in_order: bool = False  # only to what is known to be contiguous
+    asks: frozenset[Ask] = frozenset()  # where the function does so
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Result:
     chain: Chain
     obj: Obj | None
     parts: tuple[tuple[str, tuple[Result, ...]], ...] = ()
+    asks: frozenset[Ask] = frozenset()  # where the function returns it
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +123,15 @@ def _summarise(run: Run) -> Summary:
             cut = next(i for i, slot in enumerate(target.slots) if slot.endswith(")]"))
             target, training = Target(target.argument, target.slots[:cut]), True
         chain = tuple(link for link in write.ref.chain if link.op != "=")
-        mark = (target, tuple((link.kind, link.op, id(link.node)) for link in chain), write.op, write.node)
+        asks = asks_of(run, write.arms)
+        mark = (target, tuple((link.kind, link.op, id(link.node)) for link in chain), write.op, write.node, asks)
         if mark in seen or len(summary.effects) >= MAX_EFFECTS:
             continue
         seen.add(mark)
         ticks.append(write.tick)
         node = write.inner or write.node
-        conditional, in_order = bool(write.arms), asked_for_order(write)
-        summary.effects.append(Effect(target, chain, write.op, training, node, conditional, write.grad, in_order))
+        conditional, in_order = len(write.arms) > len(asks), asked_for_order(write)
+        summary.effects.append(Effect(target, chain, write.op, training, node, conditional, write.grad, in_order, asks))
     if run.tape.switched:
         summary.switched = _switched(run, index, ticks)
     for obj, key in run.rebinds:
@@ -150,7 +154,8 @@ def _summarise(run: Run) -> Summary:
         if not value.refs and value.kind == "number":
             summary.plain = "number"
         for ref in value.refs[:6]:
-            summary.results.append(_result(ref, index, state.heap, 0))
+            result = _result(ref, index, state.heap, 0)
+            summary.results.append(replace(result, asks=asks_of(run, ref.arms | state.arms)))
     return summary
 
 
@@ -241,7 +246,8 @@ def apply_summary(
         if summary.switched:
             switched_by(run, node, summary, {REST: rest, **given}, position)
         value = find(run, node, effect.target, given)
-        if value is None:
+        way = is_open(effect.asks, given, spread)
+        if value is None or way is False:
             continue
         if effect.training:
             for ref in value.refs:
@@ -259,7 +265,7 @@ def apply_summary(
             "training" if effect.training else "call",
             _argument_text(run, node, effect.target, summary),
             inner=effect.node,
-            unsure=effect.conditional,
+            unsure=effect.conditional or way is None,
             recorded=effect.recorded,
         )
     if summary.switched:
@@ -281,7 +287,7 @@ def apply_summary(
     if not summary.results:
         return NUMBER if summary.plain else UNKNOWN
     result: Value | None = None
-    for one in summary.results[:4]:
+    for one in [one for one in summary.results if is_open(one.asks, given, spread) is not False][:4]:
         value = _make(run, node, one, given, summary.names)
         result = value if result is None else join_values(result, value)
     return result if result is not None else UNKNOWN

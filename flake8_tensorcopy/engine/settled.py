@@ -1,0 +1,92 @@
+"""Tests of a function on what it is given, which a call settles: a flag, a name, an argument that is None."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine.values import Arm, Value
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.source import Function
+
+# `flag`, `mask is None`, `mode == 'mean'`: what the arms of these and of their contraries are called by.
+_TEST = re.compile(r"\w+(?: (?:is|==) (?P<literal>None|True|False|-?\d+|'\w*'))?")
+
+_CONSTANTS = (bool, int, float, str)
+
+
+class Ask(NamedTuple):
+    """What holds of a parameter on a path: that it is a constant, or that it is true; or the contrary."""
+
+    position: int
+    literal: object
+    truth: bool  # the test asks whether it is true
+    taken: bool
+    default: ast.Constant | None
+
+
+def asks_of(run: Run, arms: frozenset[Arm]) -> frozenset[Ask]:
+    """What a function has asked its parameters on a path, before it bound them anew."""
+    return frozenset([ask for arm in arms if (ask := _ask(run, arm)) is not None])
+
+
+def _ask(run: Run, arm: Arm) -> Ask | None:
+    known = _TEST.fullmatch(arm.text)
+    names = arm.test[1] if known is not None and isinstance(arm.test, tuple) else ()
+    if known is None or not isinstance(names, tuple) or len(names) != 1:
+        return None
+    name, version = names[0]
+    if run.given.get(name) != version:
+        return None
+    position = next((i for i, one in enumerate(run.params) if one.key == name), None)
+    if position is None:
+        return None
+    written = known["literal"]
+    literal = None if written is None else ast.literal_eval(written)
+    return Ask(position, literal, written is None, arm.taken, constant_default(run.function, name))
+
+
+def constant_default(function: Function, name: str) -> ast.Constant | None:
+    """What a parameter is if a call does not give it, where that is a constant."""
+    if isinstance(function.node, ast.Module):
+        return None
+    spec = function.node.args
+    named = [*spec.posonlyargs, *spec.args]
+    given = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
+    given += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
+    return next((value for one, value in given if one.arg == name and isinstance(value, ast.Constant)), None)
+
+
+def is_open(asks: frozenset[Ask], given: dict[int, Value], spread: bool) -> bool | None:
+    """Whether a call that gives these arguments goes that path: None where that is not known."""
+    answers = [(_answer(ask, given, spread), ask.taken) for ask in asks]
+    if any(answer is not None and answer is not taken for answer, taken in answers):
+        return False
+    return None if any(answer is None for answer, _ in answers) else True
+
+
+def _answer(ask: Ask, given: dict[int, Value], spread: bool) -> bool | None:
+    value = given.get(ask.position)
+    if value is None:
+        if ask.default is None or spread:
+            return None
+        constant = ask.default.value
+    elif value.kind == "none" and not value.refs:
+        constant = None
+    elif not value.refs and isinstance(value.const, _CONSTANTS):
+        constant = value.const
+    elif not ask.truth and ask.literal is None:
+        return False if _is_something(value) else None
+    else:
+        return None
+    return bool(constant) if ask.truth else constant == ask.literal
+
+
+def _is_something(value: Value) -> bool:
+    """Whether it cannot be None."""
+    if not value.refs:
+        return value.kind in ("number", "str", "slice")
+    return all(ref.kind != "unknown" for ref in value.refs)
