@@ -428,10 +428,15 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         obj.graph = False
     else:
         obj.graph = graph_of_result(items_of(run, [*tensors, *args.given(values)]))
-        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph:
+        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph and not _of_two(run, values):
             obj.graph = None  # of values and indices, only the values
     record(run, node, short, None if op.factory else kept_by(op), values, obj)
     return result
+
+
+def _of_two(run: Run, values: list[Value]) -> bool:
+    """`torch.max(x, y)` of two tensors, which gives one, not values and indices."""
+    return len(values) == 2 and bool(values[1].refs) and all(run.evidence_of(ref, None) for ref in values[1].refs)
 
 
 def _joined_dtype(run: Run, values: list[Value]) -> str:
