@@ -54,6 +54,7 @@ from flake8_tensorcopy.engine.modules import (
     trains,
 )
 from flake8_tensorcopy.engine.mutated import items_given
+from flake8_tensorcopy.engine.names import canonical
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import apply_op, backward, clone_detach, tensor_method
 from flake8_tensorcopy.engine.parameters import wrapped_inside
@@ -106,6 +107,8 @@ def call(run: Run, node: ast.Call) -> Value:
     if isinstance(func, ast.Name) and func.id not in run.now.env:
         return _named_call(run, node, func.id)
     value = evaluate(run, func)
+    if value.kind == "name" and isinstance(value.const, str) and not value.refs:
+        return imported_call(run, node, canonical(value.const))  # `loss_fn = F.mse_loss`
     return call_value(run, node, value)
 
 
