@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine.values import Arm, Value
+from flake8_tensorcopy.engine.values import Arm, Ref, Value
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
@@ -35,12 +35,11 @@ def asks_of(run: Run, arms: frozenset[Arm]) -> frozenset[Ask]:
 
 def _ask(run: Run, arm: Arm) -> Ask | None:
     known = _TEST.fullmatch(arm.text)
-    names = arm.test[1] if known is not None and isinstance(arm.test, tuple) else ()
-    if known is None or not isinstance(names, tuple) or len(names) != 1:
-        return None
-    name, version = names[0]
-    if run.given.get(name) != version:
-        return None
+    match arm.test:
+        case (str(), ((str() as name, version),), _) if known is not None and run.given.get(name) == version:
+            pass
+        case _:
+            return None
     position = next((i for i, one in enumerate(run.params) if one.key == name), None)
     if position is None:
         return None
@@ -86,7 +85,11 @@ def _answer(ask: Ask, given: dict[int, Value], spread: bool) -> bool | None:
 
 
 def _is_something(value: Value) -> bool:
-    """Whether it cannot be None."""
+    """Whether it cannot be None, as what an argument or an attribute holds may be, whatever its annotation says."""
     if not value.refs:
         return value.kind in ("number", "str", "slice")
-    return all(ref.kind != "unknown" for ref in value.refs)
+    return all(ref.kind != "unknown" and (ref.obj.owner == "fresh" or _derived(ref)) for ref in value.refs)
+
+
+def _derived(ref: Ref) -> bool:
+    return any(link.op != "=" for link in ref.chain)

@@ -334,7 +334,7 @@ def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
         given = module in run.params and module.kind in ("module", "unknown") and module.data is None
         if not (given and not run.module.once(_freezes)) and (module.owner != "fresh" or module.kind != "module"):
             continue
-        if _escapes(run.module, run.function.node, module.key):
+        if _escapes(run.module, run.function.node, module.key, given_back=not _gives_back(run, optimizer)):
             continue
         calls = [call for call in run.trail.calls if call.module is module]
         if not calls or any(call.grad is not False for call in calls):
@@ -370,8 +370,10 @@ def _escapes(
     owner: str = "",
     harmless: frozenset[str] = _HARMLESS,
     optimizer: ast.AST | None = None,
+    given_back: bool = False,
 ) -> bool:
-    """Whether a module is used otherwise than by calls of it and of its own methods, and for an optimizer."""
+    """Whether a module is used otherwise than by calls of it and of its own methods, for an optimizer, and, with
+    `given_back`, than by being returned."""
     given = set(walk(optimizer)) if optimizer is not None else set()
     below = module.below(node)
     named: Sequence[ast.Name | ast.Attribute] = (below.attributes if owner else below.names).get(name, ())
@@ -386,8 +388,20 @@ def _escapes(
             above.attr in harmless or (not own and above.attr in ("weight", "bias"))
         ):
             continue
+        if given_back and isinstance(below.parents.get(above) if isinstance(above, ast.Tuple) else above, ast.Return):
+            continue
         return True
     return not name
+
+
+def _gives_back(run: Run, optimizer: Obj) -> bool:
+    """Whether the function leaves an optimizer to its caller, who may train with it."""
+    return any(
+        ref.obj is optimizer
+        or any(held.obj is optimizer for one in state.fields(ref.obj).values() for held in one.refs)
+        for value, state, _ in run.returned
+        for ref in value.refs
+    )
 
 
 def untrained_parts(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
