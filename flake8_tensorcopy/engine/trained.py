@@ -141,7 +141,7 @@ def _judge_update(run: Run, update: Update) -> None:
             loop = _common_loop(update, backward)
             if loop is None or inside(made_at(obj), loop) or not _got_gradient(run, obj, backward):
                 continue
-            if _set_in(loop, name) or _cleared(run, obj, loop, name):
+            if _set_in(run, loop, name) or _cleared(run, obj, loop, name):
                 continue
             others = [run.short(node) for node in _zeroing(run, loop)]
             run.fact(
@@ -164,7 +164,7 @@ def _common_loop(update: Update, backward: Backward) -> ast.stmt | None:
 
 def _got_gradient(run: Run, obj: Obj, backward: Backward) -> bool:
     reached = set(ancestors(backward.ref.obj))
-    if obj in reached:
+    if obj in reached or obj.parent in reached:  # what holds it had a part in the loss: by a method, as an argument
         return True
     module = obj.parent if obj.param else None
     return module is not None and (
@@ -173,15 +173,23 @@ def _got_gradient(run: Run, obj: Obj, backward: Backward) -> bool:
     )
 
 
-def _set_in(loop: ast.stmt, name: str) -> bool:
-    """Whether the loop makes another tensor of that name."""
+def _set_in(run: Run, loop: ast.stmt, name: str) -> bool:
+    """Whether the loop, or a function that it calls, makes another tensor of that name."""
+    attribute = "." + name.rpartition(".")[2]
     for part in ast.walk(loop):
         if isinstance(part, (ast.Assign, ast.AnnAssign)):
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            stored = (item for target in targets for item in ast.walk(target) if isinstance(item, ast.Name))
-            if any(item.id == name and isinstance(item.ctx, ast.Store) for item in stored):
+            stored = (item for target in targets for item in ast.walk(target))
+            if any(_stores(item) and run.text(item) == name for item in stored):
                 return True
+        done = run.called.get(part) if isinstance(part, ast.Call) and "." in name else None
+        if done is not None and any(key == attribute for _, key in done.rebinds):
+            return True
     return False
+
+
+def _stores(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
 
 
 def _cleared(run: Run, obj: Obj, loop: ast.stmt, name: str) -> bool:
