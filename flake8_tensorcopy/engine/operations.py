@@ -505,7 +505,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             for given, value in args.all() if not args.read else ():
                 run.use(value, given, "operand")
             args.read = True
-            moved_by(run, node, (value for _, value in args.all()))
+            moved_by(run, node, (value for _, value in args.all()), into=ref.obj)
             if node.args:
                 added_in_place(run, node, ref, name, func, args.values)
                 if name in library.AVERAGES and args.values:

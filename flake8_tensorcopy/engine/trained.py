@@ -111,18 +111,22 @@ def note_optimizer(run: Run, optimizer: Value, args: Args) -> Value:
 # ----- updates by hand
 
 
-def moved_by(run: Run, node: ast.AST, values: Iterable[Value], targets: tuple[Ref, ...] = ()) -> None:
-    """A write of something computed from gradients; `targets` where the run's log will not tell what is written."""
+def moved_by(
+    run: Run, node: ast.AST, values: Iterable[Value], targets: tuple[Ref, ...] = (), into: Obj | None = None
+) -> None:
+    """A write of something computed from gradients; `targets` where the run's log will not tell what is written.
+
+    What is written into, as a momentum, has the gradients from there on.
+    """
     if run.within:
-        owners = dict.fromkeys(
-            one.parent
-            for value in values
-            for ref in value.refs
-            for one in ancestors(ref.obj)
-            if one.slot == ".grad" and one.parent is not None
-        )
+        behind = [one for value in values for ref in value.refs for one in ancestors(ref.obj)]
+        owners = dict.fromkeys(one.parent for one in behind if one.slot == ".grad" and one.parent is not None)
+        if run.trail.momenta:
+            owners |= dict.fromkeys(owner for one in behind for owner in run.trail.momenta.get(one, ()))
         if owners:
             run.trail.updates.append(Update(tuple(owners), node, run.loop, run.within, targets))
+            if into is not None and into not in owners:
+                run.trail.momenta[into] = tuple(owners)
 
 
 def _judge_update(run: Run, update: Update) -> None:
@@ -214,7 +218,10 @@ def _may_hold(run: Run, holder: Obj, obj: Obj) -> bool:
     holds = run.trail.optimizers.get(holder)
     if holds is not None:
         return not holds.known or obj in holds.tensors or obj.parent in holds.modules
-    return not (obj.owner == "fresh" and not obj.param)
+    if obj.param:
+        return True
+    # What is called is a module, which has nothing but its parameters.
+    return obj.owner != "fresh" and not (obj.leaf and any(call.module is holder for call in run.trail.calls))
 
 
 def _zeroing(run: Run, loop: ast.stmt) -> Iterator[ast.expr]:
