@@ -245,7 +245,7 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
     if name.startswith("torch.distributions.") and short[:1].isupper():
         args.use(run)
-        return distribution(node, args)
+        return distribution(run, node, args)
     if name.startswith("torch.optim.lr_scheduler."):
         return fresh(run, node, "instance", name)
     if name.startswith("torch.optim.") and short[:1].isupper():

@@ -22,7 +22,7 @@ from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.keeping import kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array
-from flake8_tensorcopy.engine.linked import operand, positions
+from flake8_tensorcopy.engine.linked import PAIRS, operand, positions
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import MAX_AXES, Index, literal, turns
@@ -387,6 +387,8 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         for position in range(op.many):
             one = fresh(run, node, kind, short, *tensors[:1])
             one.refs[0].obj.dtype = "int" if position == 1 and op.second_int else ""
+            if position == 0 and op.second_int:
+                one.refs[0].obj.graph = graph_of_result(tensors[:1]) if run.now.grad is not False else False
             items.append((f"[{position}]", node, one))
         return container(run, node, "tuple", items)
     if op.many == -1:
@@ -428,15 +430,10 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         obj.graph = False
     else:
         obj.graph = graph_of_result(items_of(run, [*tensors, *args.given(values)]))
-        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph and not _of_two(run, values):
+        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph and short not in PAIRS:
             obj.graph = None  # of values and indices, only the values
     record(run, node, short, None if op.factory else kept_by(op), values, obj)
     return result
-
-
-def _of_two(run: Run, values: list[Value]) -> bool:
-    """`torch.max(x, y)` of two tensors, which gives one, not values and indices."""
-    return len(values) == 2 and bool(values[1].refs) and all(run.evidence_of(ref, None) for ref in values[1].refs)
 
 
 def _joined_dtype(run: Run, values: list[Value]) -> str:

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.blocks import denied
 from flake8_tensorcopy.engine.values import Arm, Ref, Value
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class Ask(NamedTuple):
     """What holds of a parameter on a path: that it is a constant, or that it is true; or the contrary."""
 
     position: int
+    test: str  # as it goes on after the parameter's name
     literal: object
     truth: bool  # the test asks whether it is true
     taken: bool
@@ -30,6 +32,8 @@ class Ask(NamedTuple):
 
 def asks_of(run: Run, arms: frozenset[Arm]) -> frozenset[Ask]:
     """What a function has asked its parameters on a path, before it bound them anew."""
+    if not arms or not run.given:
+        return frozenset()
     return frozenset([ask for arm in arms if (ask := _ask(run, arm)) is not None])
 
 
@@ -45,7 +49,8 @@ def _ask(run: Run, arm: Arm) -> Ask | None:
         return None
     written = known["literal"]
     literal = None if written is None else ast.literal_eval(written)
-    return Ask(position, literal, written is None, arm.taken, constant_default(run.function, name))
+    default = constant_default(run.function, name)
+    return Ask(position, arm.text[len(name) :], literal, written is None, arm.taken, default)
 
 
 def constant_default(function: Function, name: str) -> ast.Constant | None:
@@ -59,12 +64,49 @@ def constant_default(function: Function, name: str) -> ast.Constant | None:
     return next((value for one, value in given if one.arg == name and isinstance(value, ast.Constant)), None)
 
 
-def is_open(asks: frozenset[Ask], given: dict[int, Value], spread: bool) -> bool | None:
-    """Whether a call that gives these arguments goes that path: None where that is not known."""
-    answers = [(_answer(ask, given, spread), ask.taken) for ask in asks]
-    if any(answer is not None and answer is not taken for answer, taken in answers):
-        return False
-    return None if any(answer is None for answer, _ in answers) else True
+class Way(NamedTuple):
+    """A path of a function, for one call of it."""
+
+    is_open: bool = True
+    surely: bool = True
+    arms: frozenset[Arm] = frozenset()  # where the caller passes on what it was given itself: the same path there
+
+
+def way_of(
+    run: Run, node: ast.Call, names: list[str], asks: frozenset[Ask], given: dict[int, Value], spread: bool
+) -> Way:
+    """Whether a call of a function with parameters of these names goes a path of it, as far as that is known."""
+    surely, arms = True, set()
+    for ask in asks:
+        answer = _answer(ask, given, spread)
+        if answer is None:
+            arm = None if spread else _passed_on(run, ask, written_for(node, ask.position, names))
+            if arm is not None:
+                arms.add(arm)
+            surely = surely and arm is not None
+        elif answer is not ask.taken:
+            return Way(is_open=False)
+    return Way(not any(denied(arm, run.now.arms) for arm in arms), surely, frozenset(arms))
+
+
+def written_for(node: ast.Call, position: int, names: list[str]) -> ast.expr | None:
+    """What a call writes for a parameter."""
+    for keyword in node.keywords:
+        if keyword.arg == names[position]:
+            return keyword.value
+    position -= 1 if names[:1] == ["self"] else 0
+    return node.args[position] if 0 <= position < len(node.args) else None
+
+
+def _passed_on(run: Run, ask: Ask, written: ast.expr | None) -> Arm | None:
+    """The arm of the same test in the caller, where it passes on its own parameter."""
+    if not isinstance(written, ast.Name):
+        return None
+    name, version = written.id, run.given.get(written.id)
+    if version is None or run.now.version.get(name) != version:
+        return None
+    yes, no = run.module.arms((name + ask.test, ((name, version),), ()))
+    return yes if ask.taken else no
 
 
 def _answer(ask: Ask, given: dict[int, Value], spread: bool) -> bool | None:

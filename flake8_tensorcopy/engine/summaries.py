@@ -7,17 +7,17 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import moved_leaf, ops, unwrapped
+from flake8_tensorcopy.engine import distributions, moved_leaf, ops, unwrapped
 from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.features import STATE_DICT
 from flake8_tensorcopy.engine.freezing import Asked, Carried, carried, default_of
 from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
-from flake8_tensorcopy.engine.linked import cut, linked, operand
+from flake8_tensorcopy.engine.linked import PAIRS, cut, linked, operand
 from flake8_tensorcopy.engine.parts import Index, mixed
 from flake8_tensorcopy.engine.run import Handed
-from flake8_tensorcopy.engine.settled import Ask, asks_of, is_open
+from flake8_tensorcopy.engine.settled import Ask, asks_of, way_of, written_for
 from flake8_tensorcopy.engine.values import (
     DETACH,
     MAYBE,
@@ -130,7 +130,9 @@ def _summarise(run: Run) -> Summary:
         seen.add(mark)
         ticks.append(write.tick)
         node = write.inner or write.node
-        conditional, in_order = len(write.arms) > len(asks), asked_for_order(write)
+        # Where an argument was asked for, that is what tells its storage from the other ones.
+        conditional = len(write.arms) > len(asks) or (write.mixed and not asks)
+        in_order = asked_for_order(write)
         summary.effects.append(Effect(target, chain, write.op, training, node, conditional, write.grad, in_order, asks))
     if run.tape.switched:
         summary.switched = _switched(run, index, ticks)
@@ -246,8 +248,8 @@ def apply_summary(
         if summary.switched:
             switched_by(run, node, summary, {REST: rest, **given}, position)
         value = find(run, node, effect.target, given)
-        way = is_open(effect.asks, given, spread)
-        if value is None or way is False:
+        way = way_of(run, node, summary.names, effect.asks, given, spread)
+        if value is None or not way.is_open:
             continue
         if effect.training:
             for ref in value.refs:
@@ -257,6 +259,8 @@ def apply_summary(
             through = Value(tuple(ref for ref in through.refs if ref.overlaps is None))
         if any(ref.kind == "tensor" for ref in through.refs):
             run.module.proven.add(effect.node)
+        here, arms = run.now, run.now.arms
+        here.arms = arms | way.arms
         write_to(
             run,
             node,
@@ -265,9 +269,10 @@ def apply_summary(
             "training" if effect.training else "call",
             _argument_text(run, node, effect.target, summary),
             inner=effect.node,
-            unsure=effect.conditional or way is None,
+            unsure=effect.conditional or not way.surely,
             recorded=effect.recorded,
         )
+        here.arms = arms
     if summary.switched:
         switched_by(run, node, summary, {REST: rest, **given}, len(summary.effects))
     for target, key in summary.rebinds:
@@ -287,8 +292,11 @@ def apply_summary(
     if not summary.results:
         return NUMBER if summary.plain else UNKNOWN
     result: Value | None = None
-    for one in [one for one in summary.results if is_open(one.asks, given, spread) is not False][:4]:
+    ways = [(one, way_of(run, node, summary.names, one.asks, given, spread)) for one in summary.results]
+    for one, way in [(one, way) for one, way in ways if way.is_open][:4]:
         value = _make(run, node, one, given, summary.names)
+        if way.arms:
+            value = Value(tuple(ref.under(way.arms) for ref in value.refs), value.kind, value.const)
         result = value if result is None else join_values(result, value)
     return result if result is not None else UNKNOWN
 
@@ -333,14 +341,9 @@ def hooks_of(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value]
 
 
 def _argument_text(run: Run, node: ast.Call, target: Target, summary: Summary) -> str:
-    name = summary.names[target.argument]
-    position = target.argument - (1 if summary.names[:1] == ["self"] else 0)
-    for keyword in node.keywords:
-        if keyword.arg == name:
-            return run.short(keyword.value) + "".join(target.slots)
-    if 0 <= position < len(node.args):
-        return run.short(node.args[position]) + "".join(target.slots)
-    return name + "".join(target.slots)
+    written = written_for(node, target.argument, summary.names)
+    start = summary.names[target.argument] if written is None else run.short(written)
+    return start + "".join(target.slots)
 
 
 def find(run: Run, node: ast.AST, target: Target, given: dict[int, Value]) -> Value | None:
@@ -436,6 +439,8 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         graph = False if any(link.kind in (DETACH, NUMPY) for link in result.chain) else None
         made = Obj("unknown", "unknown", node, made="call", operands=operands, through=through, graph=graph)
         made.cls, made.data = was.cls, was.data if was.cls else None
+        if was.made == distributions.MADE and run.now.grad:
+            distributions.returned(was, made)
         return Value((Ref(made),))
     made = Obj(
         was.kind,
@@ -457,7 +462,9 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     moved_leaf.returned(run, was, result.chain, made)
     if was in run.module.registered:
         run.module.registered.add(made)
-    if made.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
+    if was.made in PAIRS and len(was.given) == 1:
+        made.graph = None  # of values and positions, only the values
+    elif made.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.kind == "unknown":
         made.uses.append((run.module.evidence(was, None), None))
