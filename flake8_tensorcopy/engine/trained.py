@@ -17,7 +17,7 @@ from flake8_tensorcopy.engine.graph import ancestors, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.nodes import start_of, walk
+from flake8_tensorcopy.engine.nodes import Below, start_of, walk
 from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
 from flake8_tensorcopy.engine.source import Class, Function
@@ -403,10 +403,24 @@ def _escapes(
             above.attr in harmless or (not own and above.attr in ("weight", "bias"))
         ):
             continue
-        if given_back and isinstance(below.parents.get(above) if isinstance(above, ast.Tuple) else above, ast.Return):
+        if given_back and _is_returned(below, part):
             continue
         return True
     return not name
+
+
+def _is_returned(below: Below, part: ast.AST) -> bool:
+    """Whether something is returned, by itself or in a tuple, perhaps under a name that is good for that alone."""
+    above = below.parents.get(part)
+    if isinstance(above, ast.Tuple):
+        above = below.parents.get(above)
+    match above:
+        case ast.Return():
+            return True
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            reads = [one for one in below.names.get(name, ()) if isinstance(one.ctx, ast.Load)]
+            return all(isinstance(below.parents.get(one), ast.Return) for one in reads)
+    return False
 
 
 def _gives_back(run: Run, optimizer: Obj) -> bool:
