@@ -2,8 +2,9 @@
 ## What it does
 
 Reports `copy.deepcopy(x)` where x is a tensor on the graph that is no leaf, and the line that keeps such a tensor in
-what is deep-copied: a list or dict, or a module whose `forward` keeps a result in an attribute
-(`self.features = self.encoder(x)`) and which was called before it is copied.
+what is deep-copied: a list or dict, a module whose `forward` keeps a result in an attribute
+(`self.features = self.encoder(x)`) and which was called before it is copied, or one whose constructor computes an
+attribute from parameters (`self.weights = self.raw.softmax(0)`).
 
 ## Why it is a bug
 
@@ -69,8 +70,8 @@ off the graph. None where other functions read what is kept, for they may want i
 
 ## Limits
 
-Silent where what is kept is detached, computed under `torch.no_grad()`, or reset before the copy; where the module was
-not called before; and where it is not proven that the tensor is on the graph.
+Silent where what is kept is detached, computed under `torch.no_grad()`, or reset before the copy; where the module
+whose `forward` keeps it was not called before; and where it is not proven that the tensor is on the graph.
 
 ## References
 

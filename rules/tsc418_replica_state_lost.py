@@ -3,7 +3,7 @@
 
 Reports an attribute that `forward`, or a method that it calls, sets on a module (`self.calls += 1`, `self.cache = x`),
 where the file wraps the module in `nn.DataParallel` and reads the attribute elsewhere: in another method, or on the
-module itself.
+module itself; a number that goes on from its own last value also where `forward` alone reads it.
 
 ## Why it is a bug
 
@@ -68,7 +68,7 @@ None: return the value, write a buffer in place (the replica on the first device
 
 ## Limits
 
-Silent for tensors and lists that are written in place, for attributes that nothing but `forward` reads, for
+Silent for tensors and lists that are written in place, for other attributes that nothing but `forward` reads, for
 `DistributedDataParallel`, and where the module that is wrapped is not proven to be of the class.
 
 ## References

@@ -46,8 +46,8 @@ None: take the call out of `no_grad`, or the module out of the optimizer; `old =
 
 ## Limits
 
-Silent where the module is handed to anything else, where `requires_grad` is mentioned, and where one call of it has a
-graph. A module of `self` is judged over all methods of its class.
+Silent where the module is handed to anything else (or returned together with the optimizer), where `requires_grad` is
+mentioned, and where one call of it has a graph. A module of `self` is judged over all methods of its class.
 
 ## References
 

@@ -55,6 +55,7 @@ from flake8_tensorcopy.engine.modules import (
     trains,
 )
 from flake8_tensorcopy.engine.mutated import items_given
+from flake8_tensorcopy.engine.names import canonical
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import apply_op, backward, clone_detach, tensor_method
 from flake8_tensorcopy.engine.parameters import wrapped_inside
@@ -107,6 +108,8 @@ def call(run: Run, node: ast.Call) -> Value:
     if isinstance(func, ast.Name) and func.id not in run.now.env:
         return _named_call(run, node, func.id)
     value = evaluate(run, func)
+    if value.kind == "name" and isinstance(value.const, str) and not value.refs:
+        return imported_call(run, node, canonical(value.const))  # `loss_fn = F.mse_loss`
     return call_value(run, node, value)
 
 
@@ -244,7 +247,7 @@ def _torch_call(run: Run, node: ast.Call, name: str, args: Args) -> Value:
         return Value(tuple(ref.derive(Link(ALIAS, short, node)) for ref in target.refs))
     if name.startswith("torch.distributions.") and short[:1].isupper():
         args.use(run)
-        return distribution(node, args)
+        return distribution(run, node, args)
     if name.startswith("torch.optim.lr_scheduler."):
         return fresh(run, node, "instance", name)
     if name.startswith("torch.optim.") and short[:1].isupper():

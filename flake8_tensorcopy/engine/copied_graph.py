@@ -131,6 +131,20 @@ def _kept(run: Run, obj: Obj) -> Iterator[tuple[str, ast.AST]]:
                 yield name, site
     for cls in _parts(run.module, obj.data) if any(method == "forward" for _, method in calls) else ():
         yield from ((name, site) for _, name, site in kept_by(run.module, cls, "forward"))
+    for cls in (obj.data, *_parts(run.module, obj.data)):
+        since = fields.keys() if cls is obj.data else ()
+        yield from ((name, site) for key, name, site in _made_with(run.module, cls) if key not in since)
+
+
+def _made_with(module: Module, cls: Class) -> Iterator[tuple[str, str, ast.AST]]:
+    """What the constructor of an object computes on the graph for its attributes, where nothing else sets them."""
+    init = cls.methods.get("__init__")
+    done = module.run_of(init) if init is not None else None
+    state = last_state(done) if done is not None else None
+    if done is not None and state is not None and done.params:
+        for key, name, site in _left(done, state, done.params[0]):
+            if cls.assigns.get(key[1:]) == {"__init__"}:
+                yield key, name, site
 
 
 def _kept_by_methods(run: Run, obj: Obj) -> Iterator[tuple[str, ast.AST]]:

@@ -145,6 +145,7 @@ def _bind_parameters(run: Run, node: FunctionNode) -> None:
         if star is not None:
             obj = Obj(kind, "argument", star, key=star.arg)
             run.now.bind(star.arg, Value((Ref(obj, (), Place(star.arg, None, origin="argument")),)))
+    run.given = run.now.version.copy()
 
 
 def _inner_function(run: Run, function: Function) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.features import REQUIRES_GRAD
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.settled import constant_default
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value
 
 if TYPE_CHECKING:
@@ -105,16 +106,8 @@ def _switch_all(run: Run, obj: Obj, asked: Asked) -> None:
 
 def default_of(function: Function, name: str) -> bool | None:
     """What a parameter is if a call does not give it, where that is a constant."""
-    if isinstance(function.node, ast.Module):
-        return None
-    spec = function.node.args
-    named = [*spec.posonlyargs, *spec.args]
-    given = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
-    given += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
-    for argument, default in given:
-        if argument.arg == name and isinstance(default, ast.Constant):
-            return bool(default.value)
-    return None
+    default = constant_default(function, name)
+    return None if default is None else bool(default.value)
 
 
 def carried(run: Run, one: Carried, value: Value, flag: Value | None) -> None:

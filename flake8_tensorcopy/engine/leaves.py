@@ -186,11 +186,15 @@ def _marked_if_given(run: Run, node: ast.AST, ref: Ref, target: str, attribute: 
 
 def settle_marks(run: Run) -> None:
     """Marking a computed value is pointless where its `.grad` is wanted, and refused where it is assigned."""
-    for obj, fact in run.tape.marked:
+    for obj, fact in sorted(run.tape.marked, key=_is_supposed):  # what is known comes before what is supposed
         assert isinstance(fact, MarkedNonLeaf)
         read = run.tape.gradients.get(obj)
         if fact.attribute or (obj not in run.tape.retained and (read is not None or obj.made == "clone")):
             run.fact(changed(fact, read=read, detached=_to_detach(run, fact)))
+
+
+def _is_supposed(marked: tuple[Obj, Fact]) -> bool:
+    return isinstance(marked[1], MarkedNonLeaf) and bool(marked[1].supposed)
 
 
 def _to_detach(run: Run, fact: MarkedNonLeaf) -> ast.expr | None:

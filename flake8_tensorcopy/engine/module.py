@@ -280,12 +280,13 @@ class Module:
                     return NUMBER
                 return Value((Ref(made, (), place),))
         made = Obj("unknown", owner, parent=obj, key=name, slot=key)
-        if obj.made in PAIRS and key == ".values":
-            made.operands = (obj,)
-        elif obj.made in PAIRS and key == ".indices":
+        if obj.made in PAIRS and key in (".values", "[0]"):
+            made.operands, made.graph = (obj,), obj.graph
+        elif obj.made in PAIRS and (key == ".indices" or (key == "[1]" and len(obj.given) == 1)):
             made.dtype = "int"
         if obj.kind in ("tensor", "unknown") and obj.owner in ("fresh", "unknown") and obj.graph is False:
             made.graph = False
+        distributions.parameter(obj, key, made)
         if obj.kind == "list" and not attribute:
             made.any_of = run.any_item(obj)
         if obj.kind == "module" and key in (".weight", ".bias") and obj.cls.startswith("torch.nn."):

@@ -22,7 +22,7 @@ from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.keeping import kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array
-from flake8_tensorcopy.engine.linked import operand, positions
+from flake8_tensorcopy.engine.linked import PAIRS, operand, positions
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import MAX_AXES, Index, literal, turns
@@ -395,6 +395,8 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         for position in range(op.many):
             one = fresh(run, node, kind, short, *tensors[:1])
             one.refs[0].obj.dtype = "int" if position == 1 and op.second_int else ""
+            if position == 0 and op.second_int:
+                one.refs[0].obj.graph = graph_of_result(tensors[:1]) if run.now.grad is not False else False
             items.append((f"[{position}]", node, one))
         return container(run, node, "tuple", items)
     if op.many == -1:
@@ -436,7 +438,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         obj.graph = False
     else:
         obj.graph = graph_of_result(items_of(run, [*tensors, *args.given(values)]))
-        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph:
+        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph and short not in PAIRS:
             obj.graph = None  # of values and indices, only the values
     record(run, node, short, None if op.factory else kept_by(op), values, obj)
     return result
@@ -510,7 +512,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
             for given, value in args.all() if not args.read else ():
                 run.use(value, given, "operand")
             args.read = True
-            moved_by(run, node, (value for _, value in args.all()))
+            moved_by(run, node, (value for _, value in args.all()), into=ref.obj)
             if node.args:
                 added_in_place(run, node, ref, name, func, args.values)
                 if name in library.AVERAGES and args.values:

@@ -43,7 +43,7 @@ def lost_on_replicas(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
             continue
         for attribute, statement in _sets(module, cls, method):
             reads = _reads(module, cls, inside) if reads is None else reads
-            carried = _carried(module, cls, attribute, statement)
+            carried = _carried(module, cls, attribute, statement) or _counted(module, cls, inside, attribute)
             if carried is not None:
                 reads.setdefault(attribute, carried)
             if attribute in reads:
@@ -80,14 +80,38 @@ def _sets(module: Module, cls: Class, method: Function) -> Iterator[tuple[str, a
 def _carried(module: Module, cls: Class, attribute: str, statement: ast.stmt) -> ast.AST | None:
     """Where a buffer goes on from its own last value: the next call, and whoever saves it, has the first one."""
     init = module.method(cls, "__init__")
-    if init is None or attribute not in _buffers(init):
-        return None
+    return _own_value(attribute, statement) if init is not None and attribute in _buffers(init) else None
+
+
+def _own_value(attribute: str, statement: ast.stmt) -> ast.AST | None:
+    """Where a statement that binds an attribute reads it."""
     value = getattr(statement, "value", None)
     for node in ast.walk(value) if isinstance(value, ast.expr) else ():
         match node:
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if name == attribute:
                 return node
     return None
+
+
+def _counted(module: Module, cls: Class, inside: frozenset[str], attribute: str) -> ast.AST | None:
+    """Where what runs on a replica reads a number that it only ever counts on: each call has it count from the first
+    value."""
+    if not _is_number(module, cls, attribute):
+        return None
+    counts: list[ast.stmt] = []
+    for name in inside & cls.methods.keys():
+        counts += [statement for one, statement in _sets(module, cls, cls.methods[name]) if one == attribute]
+    if not all(isinstance(one, ast.AugAssign) or _own_value(attribute, one) for one in counts):
+        return None
+    counting = {node for one in counts for node in ast.walk(one)}
+    reads = [
+        node
+        for name in inside & cls.methods.keys()
+        for node in _nodes(cls.methods[name])
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node not in counting
+        if node.attr == attribute and isinstance(node.value, ast.Name) and node.value.id == _me(cls.methods[name])
+    ]
+    return min(reads, key=lambda node: node.lineno, default=None)
 
 
 def _buffers(init: Function) -> set[str]:

@@ -220,6 +220,7 @@ class Run:
         self.spent_twice: dict[Obj, tuple[ast.AST, ast.AST]] = {}
         self.leaves_early = False  # the loop that begins may stop before the end
         self.params: list[Obj] = []
+        self.given: dict[str, int] = {}  # the versions of the names that stand for them
         self.devices = Devices()
         self.rebinds: list[tuple[Obj, str]] = []
         self.closed_over: frozenset[str] = frozenset()

@@ -7,16 +7,17 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from flake8_tensorcopy.engine import moved_leaf, ops, unwrapped
+from flake8_tensorcopy.engine import distributions, moved_leaf, ops, unwrapped
 from flake8_tensorcopy.engine.evaluate import held_by
 from flake8_tensorcopy.engine.features import STATE_DICT
 from flake8_tensorcopy.engine.freezing import Asked, Carried, carried, default_of
 from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
-from flake8_tensorcopy.engine.linked import cut, linked, operand
+from flake8_tensorcopy.engine.linked import PAIRS, cut, linked, operand
 from flake8_tensorcopy.engine.parts import Index, mixed
 from flake8_tensorcopy.engine.run import Handed
+from flake8_tensorcopy.engine.settled import Ask, asks_of, way_of, written_for
 from flake8_tensorcopy.engine.values import (
     DETACH,
     MAYBE,
@@ -59,9 +60,10 @@ class Effect:
     op: str
     training: bool
     node: ast.AST
-    conditional: bool = False  # on some path of the function only
+    conditional: bool = False  # on some path of the function only, whatever it is given
     recorded: bool | None = True  # in grad mode
     in_order: bool = False  # only to what is known to be contiguous
+    asks: frozenset[Ask] = frozenset()  # where the function does so
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Result:
     chain: Chain
     obj: Obj | None
     parts: tuple[tuple[str, tuple[Result, ...]], ...] = ()
+    asks: frozenset[Ask] = frozenset()  # where the function returns it
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +123,17 @@ def _summarise(run: Run) -> Summary:
             cut = next(i for i, slot in enumerate(target.slots) if slot.endswith(")]"))
             target, training = Target(target.argument, target.slots[:cut]), True
         chain = tuple(link for link in write.ref.chain if link.op != "=")
-        mark = (target, tuple((link.kind, link.op, id(link.node)) for link in chain), write.op, write.node)
+        asks = asks_of(run, write.arms)
+        mark = (target, tuple((link.kind, link.op, id(link.node)) for link in chain), write.op, write.node, asks)
         if mark in seen or len(summary.effects) >= MAX_EFFECTS:
             continue
         seen.add(mark)
         ticks.append(write.tick)
         node = write.inner or write.node
-        conditional, in_order = bool(write.arms), asked_for_order(write)
-        summary.effects.append(Effect(target, chain, write.op, training, node, conditional, write.grad, in_order))
+        # Where an argument was asked for, that is what tells its storage from the other ones.
+        conditional = len(write.arms) > len(asks) or (write.mixed and not asks)
+        in_order = asked_for_order(write)
+        summary.effects.append(Effect(target, chain, write.op, training, node, conditional, write.grad, in_order, asks))
     if run.tape.switched:
         summary.switched = _switched(run, index, ticks)
     for obj, key in run.rebinds:
@@ -150,7 +156,8 @@ def _summarise(run: Run) -> Summary:
         if not value.refs and value.kind == "number":
             summary.plain = "number"
         for ref in value.refs[:6]:
-            summary.results.append(_result(ref, index, state.heap, 0))
+            result = _result(ref, index, state.heap, 0)
+            summary.results.append(replace(result, asks=asks_of(run, ref.arms | state.arms)))
     return summary
 
 
@@ -241,7 +248,8 @@ def apply_summary(
         if summary.switched:
             switched_by(run, node, summary, {REST: rest, **given}, position)
         value = find(run, node, effect.target, given)
-        if value is None:
+        way = way_of(run, node, summary.names, effect.asks, given, spread)
+        if value is None or not way.is_open:
             continue
         if effect.training:
             for ref in value.refs:
@@ -251,6 +259,8 @@ def apply_summary(
             through = Value(tuple(ref for ref in through.refs if ref.overlaps is None))
         if any(ref.kind == "tensor" for ref in through.refs):
             run.module.proven.add(effect.node)
+        here, arms = run.now, run.now.arms
+        here.arms = arms | way.arms
         write_to(
             run,
             node,
@@ -259,9 +269,10 @@ def apply_summary(
             "training" if effect.training else "call",
             _argument_text(run, node, effect.target, summary),
             inner=effect.node,
-            unsure=effect.conditional,
+            unsure=effect.conditional or not way.surely,
             recorded=effect.recorded,
         )
+        here.arms = arms
     if summary.switched:
         switched_by(run, node, summary, {REST: rest, **given}, len(summary.effects))
     for target, key in summary.rebinds:
@@ -281,8 +292,11 @@ def apply_summary(
     if not summary.results:
         return NUMBER if summary.plain else UNKNOWN
     result: Value | None = None
-    for one in summary.results[:4]:
+    ways = [(one, way_of(run, node, summary.names, one.asks, given, spread)) for one in summary.results]
+    for one, way in [(one, way) for one, way in ways if way.is_open][:4]:
         value = _make(run, node, one, given, summary.names)
+        if way.arms:
+            value = Value(tuple(ref.under(way.arms) for ref in value.refs), value.kind, value.const)
         result = value if result is None else join_values(result, value)
     return result if result is not None else UNKNOWN
 
@@ -327,14 +341,9 @@ def hooks_of(run: Run, node: ast.Call, summary: Summary, given: dict[int, Value]
 
 
 def _argument_text(run: Run, node: ast.Call, target: Target, summary: Summary) -> str:
-    name = summary.names[target.argument]
-    position = target.argument - (1 if summary.names[:1] == ["self"] else 0)
-    for keyword in node.keywords:
-        if keyword.arg == name:
-            return run.short(keyword.value) + "".join(target.slots)
-    if 0 <= position < len(node.args):
-        return run.short(node.args[position]) + "".join(target.slots)
-    return name + "".join(target.slots)
+    written = written_for(node, target.argument, summary.names)
+    start = summary.names[target.argument] if written is None else run.short(written)
+    return start + "".join(target.slots)
 
 
 def find(run: Run, node: ast.AST, target: Target, given: dict[int, Value]) -> Value | None:
@@ -439,6 +448,8 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
         graph = False if off else None
         made = Obj("unknown", "unknown", node, made="call", operands=operands, through=through, graph=graph)
         made.cls, made.data = was.cls, was.data if was.cls else None
+        if was.made == distributions.MADE and run.now.grad:
+            distributions.returned(was, made)
         return Value((Ref(made),))
     shared = any(link.kind == NUMPY for link in result.chain)
     kind = Ref(was, result.chain).kind if shared else was.kind  # `x.numpy()` is an array, whatever x is
@@ -462,7 +473,9 @@ def _make(run: Run, node: ast.Call, result: Result, given: dict[int, Value], nam
     moved_leaf.returned(run, was, result.chain, made)
     if was in run.module.registered:
         run.module.registered.add(made)
-    if made.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
+    if was.made in PAIRS and len(was.given) == 1:
+        made.graph = None  # of values and positions, only the values
+    elif made.graph is None and run.now.grad and any(obj.graph for obj in made.operands):
         made.graph = True
     if was.made == "deepcopy":
         _copied(was, made, given, names)

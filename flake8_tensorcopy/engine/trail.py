@@ -94,6 +94,7 @@ class Trail:
     calls: list[ModuleCall] = field(default_factory=list)
     added: list[Added] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
+    momenta: dict[Obj, tuple[Obj, ...]] = field(default_factory=dict)  # whose gradients were written into something
     zeroed: list[Value] = field(default_factory=list)  # receivers of `zero_grad()`
     optimizers: dict[Obj, Holds] = field(default_factory=dict)
     saving: dict[int, bool] = field(default_factory=dict)  # whether calls, by their ticks, save weights for backward

@@ -18,7 +18,7 @@ from flake8_tensorcopy.engine.graph import ancestors, without_grad
 from flake8_tensorcopy.engine.linked import detached, linked
 from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.module import Module
-from flake8_tensorcopy.engine.nodes import start_of, walk
+from flake8_tensorcopy.engine.nodes import Below, start_of, walk
 from flake8_tensorcopy.engine.recurrent import finish_recurrent, holds_of
 from flake8_tensorcopy.engine.retained import finish_retained
 from flake8_tensorcopy.engine.source import Class, Function
@@ -113,18 +113,22 @@ def note_optimizer(run: Run, optimizer: Value, args: Args) -> Value:
 # ----- updates by hand
 
 
-def moved_by(run: Run, node: ast.AST, values: Iterable[Value], targets: tuple[Ref, ...] = ()) -> None:
-    """A write of something computed from gradients; `targets` where the run's log will not tell what is written."""
+def moved_by(
+    run: Run, node: ast.AST, values: Iterable[Value], targets: tuple[Ref, ...] = (), into: Obj | None = None
+) -> None:
+    """A write of something computed from gradients; `targets` where the run's log will not tell what is written.
+
+    What is written into, as a momentum, has the gradients from there on.
+    """
     if run.within:
-        owners = dict.fromkeys(
-            one.parent
-            for value in values
-            for ref in value.refs
-            for one in ancestors(ref.obj)
-            if one.slot == ".grad" and one.parent is not None
-        )
+        behind = [one for value in values for ref in value.refs for one in ancestors(ref.obj)]
+        owners = dict.fromkeys(one.parent for one in behind if one.slot == ".grad" and one.parent is not None)
+        if run.trail.momenta:
+            owners |= dict.fromkeys(owner for one in behind for owner in run.trail.momenta.get(one, ()))
         if owners:
             run.trail.updates.append(Update(tuple(owners), node, run.loop, run.within, targets))
+            if into is not None and into not in owners:
+                run.trail.momenta[into] = tuple(owners)
 
 
 def _judge_update(run: Run, update: Update) -> None:
@@ -143,7 +147,7 @@ def _judge_update(run: Run, update: Update) -> None:
             loop = _common_loop(update, backward)
             if loop is None or inside(made_at(obj), loop) or not _got_gradient(run, obj, backward):
                 continue
-            if _set_in(loop, name) or _cleared(run, obj, loop, name):
+            if _set_in(run, loop, name) or _cleared(run, obj, loop, name):
                 continue
             others = [run.short(node) for node in _zeroing(run, loop)]
             run.fact(
@@ -166,7 +170,7 @@ def _common_loop(update: Update, backward: Backward) -> ast.stmt | None:
 
 def _got_gradient(run: Run, obj: Obj, backward: Backward) -> bool:
     reached = set(ancestors(backward.ref.obj))
-    if obj in reached:
+    if obj in reached or obj.parent in reached:  # what holds it had a part in the loss: by a method, as an argument
         return True
     module = obj.parent if obj.param else None
     return module is not None and (
@@ -174,15 +178,23 @@ def _got_gradient(run: Run, obj: Obj, backward: Backward) -> bool:
     )
 
 
-def _set_in(loop: ast.stmt, name: str) -> bool:
-    """Whether the loop makes another tensor of that name."""
+def _set_in(run: Run, loop: ast.stmt, name: str) -> bool:
+    """Whether the loop, or a function that it calls, makes another tensor of that name."""
+    attribute = "." + name.rpartition(".")[2]
     for part in walk(loop):
         if isinstance(part, (ast.Assign, ast.AnnAssign)):
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            stored = (item for target in targets for item in walk(target) if isinstance(item, ast.Name))
-            if any(item.id == name and isinstance(item.ctx, ast.Store) for item in stored):
+            stored = (item for target in targets for item in walk(target))
+            if any(_stores(item) and run.text(item) == name for item in stored):
                 return True
+        done = run.called.get(part) if isinstance(part, ast.Call) and "." in name else None
+        if done is not None and any(key == attribute for _, key in done.rebinds):
+            return True
     return False
+
+
+def _stores(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
 
 
 def _cleared(run: Run, obj: Obj, loop: ast.stmt, name: str) -> bool:
@@ -210,7 +222,10 @@ def _may_hold(run: Run, holder: Obj, obj: Obj) -> bool:
     holds = run.trail.optimizers.get(holder)
     if holds is not None:
         return not holds.known or obj in holds.tensors or obj.parent in holds.modules
-    return not (obj.owner == "fresh" and not obj.param)
+    if obj.param:
+        return True
+    # What is called is a module, which has nothing but its parameters.
+    return obj.owner != "fresh" and not (obj.leaf and any(call.module is holder for call in run.trail.calls))
 
 
 def _zeroing(run: Run, loop: ast.stmt) -> Iterator[ast.expr]:
@@ -337,7 +352,7 @@ def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
         given = module in run.params and module.kind in ("module", "unknown") and module.data is None
         if not (given and not run.module.once(_freezes)) and (module.owner != "fresh" or module.kind != "module"):
             continue
-        if _escapes(run.module, run.function.node, module.key):
+        if _escapes(run.module, run.function.node, module.key, given_back=not _gives_back(run, optimizer)):
             continue
         calls = [call for call in run.trail.calls if call.module is module]
         if not calls or any(call.grad is not False for call in calls):
@@ -373,8 +388,10 @@ def _escapes(
     owner: str = "",
     harmless: frozenset[str] = _HARMLESS,
     optimizer: ast.AST | None = None,
+    given_back: bool = False,
 ) -> bool:
-    """Whether a module is used otherwise than by calls of it and of its own methods, and for an optimizer."""
+    """Whether a module is used otherwise than by calls of it and of its own methods, for an optimizer, and, with
+    `given_back`, than by being returned."""
     given = set(walk(optimizer)) if optimizer is not None else set()
     below = module.below(node)
     named: Sequence[ast.Name | ast.Attribute] = (below.attributes if owner else below.names).get(name, ())
@@ -389,8 +406,34 @@ def _escapes(
             above.attr in harmless or (not own and above.attr in ("weight", "bias"))
         ):
             continue
+        if given_back and _is_returned(below, part):
+            continue
         return True
     return not name
+
+
+def _is_returned(below: Below, part: ast.AST) -> bool:
+    """Whether something is returned, by itself or in a tuple, perhaps under a name that is good for that alone."""
+    above = below.parents.get(part)
+    if isinstance(above, ast.Tuple):
+        above = below.parents.get(above)
+    match above:
+        case ast.Return():
+            return True
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            reads = [one for one in below.names.get(name, ()) if isinstance(one.ctx, ast.Load)]
+            return all(isinstance(below.parents.get(one), ast.Return) for one in reads)
+    return False
+
+
+def _gives_back(run: Run, optimizer: Obj) -> bool:
+    """Whether the function leaves an optimizer to its caller, who may train with it."""
+    return any(
+        ref.obj is optimizer
+        or any(held.obj is optimizer for one in state.fields(ref.obj).values() for held in one.refs)
+        for value, state, _ in run.returned
+        for ref in value.refs
+    )
 
 
 def untrained_parts(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
