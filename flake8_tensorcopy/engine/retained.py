@@ -269,7 +269,7 @@ def added_by_callee(run: Run, node: ast.Call, done: Run, values: list[Value], ar
         holder = next((i for i, param in enumerate(done.params) if param.key == root), None)
         if holder is None or added.arms:
             continue
-        if added.how in ("sum", "average") and _set_beside(done.function.node, added):
+        if _set_beside(done.function.node, added):
             continue
         if method and holder == 0:
             target = func.value if isinstance(func, ast.Attribute) else func
