@@ -62,9 +62,9 @@ it binds several names to one module.
 
 The name has to say that the weights are kept (target, best, old, teacher, frozen, reference, ema, copy ..); of a
 shallow copy, that a method averages into it the parameters of a model that it is given; of two moves of one module, it
-is enough that the one is only called without gradients and the other with them. Silent where nothing trains the module
-afterwards, where a copy may be bound on another path, where the first name has come to stand for something else (`model
-= DDP(model)`), and for tied weights.
+is enough that the one is only called without gradients and the other with them. Silent for an `original` that the file
+does nothing with but give back, where nothing trains the module afterwards, where a copy may be bound on another path,
+where the first name has come to stand for something else (`model = DDP(model)`), and for tied weights.
 
 ## References
 

@@ -357,7 +357,8 @@ def _apart(module: Module, cls: Class, run: Run, key: str, other: str, ref: Ref)
     if library.says_frozen(other) and not library.says_frozen(other, source=True):
         return False
     if library.says_frozen(key) != library.says_frozen(other):
-        return True
+        frozen = key if library.says_frozen(key) else other
+        return not (library.says_as_given(frozen) and _only_given_back(module, frozen))
     moved = _moved(ref) or ref.obj.made == COPY
     if not moved or library.says_frozen(key):
         return False
@@ -368,3 +369,10 @@ def _apart(module: Module, cls: Class, run: Run, key: str, other: str, ref: Ref)
             if use.called and done is not None and use.obj.parent is done.params[0] and use.obj.slot in modes:
                 modes[use.obj.slot].add(use.grad)
     return modes[key] == {False} and True in modes[other]
+
+
+def _only_given_back(module: Module, key: str) -> bool:
+    """Whether the file does nothing with an attribute but set and return it: its weights are compared with none."""
+    below = module.below(module.survey.body.node)
+    read = [one for one in below.attributes.get(key[1:], ()) if isinstance(one.ctx, ast.Load)]
+    return all(isinstance(below.parents.get(one), ast.Return) for one in read)
