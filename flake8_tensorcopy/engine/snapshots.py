@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot, changed
 from flake8_tensorcopy.engine.features import KEPT_ITEMS
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.run import last_state, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
@@ -31,7 +32,7 @@ from flake8_tensorcopy.engine.values import (
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
-    from flake8_tensorcopy.engine.run import Run, Use
+    from flake8_tensorcopy.engine.run import Handed, Run, Use
 
 STATE = "optimizer.state_dict"
 
@@ -126,7 +127,7 @@ def hold_filled(run: Run, over: Value) -> None:
     if not any(ref.obj.kind == "iter" for ref in over.refs):
         return
     for made, fields in list(run.now.heap.items()):
-        if made.owner != "fresh" or made.kind not in ("list", "dict") or not fields:
+        if made.owner not in ("fresh", "attribute") or made.kind not in ("list", "dict") or not fields:
             continue
         held = [ref for one in fields.values() for ref in one.refs]
         if all(one.refs for one in fields.values()) and all(
@@ -180,7 +181,10 @@ _KEPT = frozenset(
 
 
 def _words(name: str) -> list[str]:
-    return name.lower().replace(".", "_").replace("[", "_").split("_")
+    return _WORD.findall(name.lower())
+
+
+_WORD = re.compile("[a-z0-9]+")
 
 
 def _live(ref: Ref, module: Obj, write: Write) -> bool:
@@ -365,6 +369,71 @@ def _is_comparison(node: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
             return name in ("copy_", "dist", "sub") or library.compares(name)
     return False
+
+
+def kept_before_writes(run: Run) -> None:
+    """At the end: the data of a tensor is kept on an object, under a name that says that it is to stay as it was; the
+    function has written the tensor in place since, and another one reads what is kept."""
+    for one in run.handed:
+        match one.site:
+            case ast.Assign(targets=[ast.Attribute() | ast.Subscript() as target], value=taken):
+                pass
+            case _:
+                continue
+        kinds = {link.kind for link in one.ref.chain}
+        if one.mixed or one.ref.obj.moved or DETACH not in kinds or not kinds <= {ALIAS, DETACH}:
+            continue
+        kept = not _KEPT.isdisjoint(_words(run.text(target)))
+        write = _in_place_since(run, one) if kept else None
+        read = _read_elsewhere(run, target) if write is not None else None
+        if write is None or read is None:
+            continue
+        place = one.ref.place
+        run.fact(
+            StaleSnapshot(
+                site=one.site,
+                reader=run.short(target),
+                module=place.name if place is not None else one.ref.obj.key or "the tensor",
+                call="parameter",
+                changed=write.node,
+                change=write.op,
+                read=read,
+                copies=tuple(link.op for link in one.ref.chain if link.kind == DETACH),
+                stored=True,
+                role="item",
+                kept=True,
+                made=taken,
+                taken=taken,
+                takes="value",
+            )
+        )
+
+
+def _in_place_since(run: Run, one: Handed) -> Write | None:
+    """The write of a tensor in place after it was stored."""
+    obj = one.ref.obj
+    for write in run.log:
+        if write.ref.obj is obj and write.tick > one.tick and not write.mixed and not exclusive(write.arms, one.arms):
+            proven = obj.param or run.evidence(obj, write.stmt) > 1
+            if write.how == "method" or (write.how == "augmented" and proven):
+                return write
+    return None
+
+
+def _read_elsewhere(run: Run, target: ast.Attribute | ast.Subscript) -> ast.expr | None:
+    """Where another method of the class (outside of one, another function) reads what was stored: an attribute, an
+    item of it, an item of that key."""
+    cls = run.function.cls
+    below = run.module.below(run.module.survey.body.node if cls is None else cls.node)
+    named: list[ast.expr] = []
+    match target:
+        case ast.Attribute(attr=name) | ast.Subscript(value=ast.Attribute(attr=name), slice=ast.Name()):
+            named += below.attributes.get(name, ())
+        case ast.Subscript(slice=ast.Constant(value=str(key))):
+            items = (below.parents.get(text) for text in below.texts.get(key, ()))
+            named += [item for item in items if isinstance(item, ast.Subscript)]
+    read = (one for one in named if isinstance(one.ctx, ast.Load))  # type: ignore[attr-defined]
+    return next((one for one in read if not stands_in(one, run.function.node)), None)
 
 
 # ----- the state of an optimizer
