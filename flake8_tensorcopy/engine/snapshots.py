@@ -158,19 +158,36 @@ def _one_of_all(obj: Obj) -> bool:
     return obj.param and obj.slot[-2:] in (")]", "y]") and obj.parent is not None
 
 
-def intended(use: Use, uses: list[Use], write: Write) -> tuple[bool, bool]:
-    """Whether the reader of parameters meets those of now in one statement, and whether its name says that it keeps
-    values; a list of parameters is a handle otherwise."""
+def intended(run: Run, use: Use, uses: list[Use], write: Write) -> tuple[bool, bool]:
+    """Whether the reader of parameters meets those of now in one statement, here or in what is called, and whether its
+    name says that it keeps values; a list of parameters is a handle otherwise."""
     ref = use.ref
     compared = use.role in (*_MEETS, "item") and any(
         other.role in (*_MEETS, "receiver") and ref.place not in other.ref.via and _live(other.ref, ref.obj, write)
         for other in uses
         if other is not use
     )
+    compared = compared or _compared_by_callee(run, use)
     assert ref.place is not None
     words = _words(ref.place.root)
     kept = not _KEPT.isdisjoint(words) and _KEPT.isdisjoint(_words(ref.obj.key))
     return compared, kept
+
+
+def _compared_by_callee(run: Run, use: Use) -> bool:
+    """Whether a function of this file is given the parameters, and compares them with those of the same module."""
+    call = run.parents().get(use.node)
+    done = run.called.get(call) if isinstance(call, ast.Call) else None
+    if done is None or not isinstance(call, ast.Call) or use.node not in call.args:
+        return False
+    if any(isinstance(node, ast.Starred) for node in call.args):
+        return False
+    function, key = done.function, use.ref.obj.key
+    of_object = function.cls is not None and not function.static
+    names = {run.text(node): held.key for node, held in zip(call.args, done.params[of_object:], strict=False)}
+    if of_object and function.cls is run.function.cls and run.text(call.func).startswith("self."):
+        names.setdefault(key, key)
+    return key in names and _compares(function, names[run.text(use.node)], names[key]) is not None
 
 
 _MEETS = frozenset({"difference", "iterate", "operand"})
@@ -306,7 +323,7 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
             if any(one.kind == DETACH for one in ref.chain) and any(write.op == ".data =" for write in run.log):
                 continue  # the old storages are kept, and the parameters have other ones
             for other in cls.methods.values():
-                read = _compares(other, key[1:], slot[1:]) if other is not method else None
+                read = _compares(other, f"self{key}", f"self{slot}") if other is not method else None
                 if read is not None:
                     taken, of = takes(ref.chain, ref.place.node if ref.place is not None else None)
                     yield (
@@ -332,12 +349,12 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
                     break
 
 
-def _compares(method: Function, kept: str, module: str) -> ast.stmt | None:
-    """The statement that takes `self.kept` and `self.module.parameters()` together, to compare them or to copy back."""
-    if isinstance(method.node, ast.Module):
+def _compares(function: Function, kept: str, module: str) -> ast.stmt | None:
+    """The statement that takes `kept` and `module.parameters()` together, to compare them or to copy back."""
+    if isinstance(function.node, ast.Module):
         return None
-    nodes = list(walk(method.node))
-    if not any(_own(node, kept) for node in nodes):
+    nodes = list(walk(function.node))
+    if not any(_is_named(node, kept) for node in nodes):
         return None
     for node in nodes:
         if not isinstance(node, (ast.For, ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
@@ -345,12 +362,12 @@ def _compares(method: Function, kept: str, module: str) -> ast.stmt | None:
         inside = list(walk(node))
         if any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) for one in inside):
             continue
-        reads = any(_own(one, kept) for one in inside)
+        reads = any(_is_named(one, kept) for one in inside)
         now = any(
             isinstance(one, ast.Call)
             and isinstance(one.func, ast.Attribute)
             and one.func.attr in ("parameters", "named_parameters")
-            and _own(one.func.value, module)
+            and _is_named(one.func.value, module)
             for one in inside
         )
         if reads and now and any(_is_comparison(one) for one in inside):
@@ -358,8 +375,11 @@ def _compares(method: Function, kept: str, module: str) -> ast.stmt | None:
     return None
 
 
-def _own(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == name and getattr(node.value, "id", "") == "self"
+def _is_named(node: ast.AST, text: str) -> bool:
+    """Whether a node is a name, or an attribute of `self`, that reads like this."""
+    if isinstance(node, ast.Attribute):
+        return f"self.{node.attr}" == text and getattr(node.value, "id", "") == "self"
+    return isinstance(node, ast.Name) and node.id == text
 
 
 def _is_comparison(node: ast.AST) -> bool:
