@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine import distributions, library, ops
 from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.freezing import frozen_attributes
 from flake8_tensorcopy.engine.linked import PAIRS
+from flake8_tensorcopy.engine.methods import attribute_returned
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk
@@ -184,6 +185,11 @@ class Module:
                 return here.methods[name]
             pending.extend(self.local_bases(here))
         return None
+
+    def held_under(self, cls: Class, name: str) -> str:
+        """The attribute that an attribute of such objects stands for: of a property that just returns one, that one."""
+        method = self.method(cls, name)
+        return (attribute_returned(method) if method is not None else "") or name
 
     def local_bases(self, cls: Class) -> list[Class]:
         found = []
