@@ -26,18 +26,16 @@ from flake8_tensorcopy.engine.facts import (
     LostWrite,
     ReboundData,
     StaleRead,
-    StaleSnapshot,
 )
 from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import clear
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, root_of, sink, written_from
-from flake8_tensorcopy.engine.guards import leaves
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.items import each_item, exact_items
 from flake8_tensorcopy.engine.layouts import unpacked
 from flake8_tensorcopy.engine.leaves import marked
 from flake8_tensorcopy.engine.moved_leaf import begins
-from flake8_tensorcopy.engine.nodes import stands_in, walk
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
@@ -45,11 +43,10 @@ from flake8_tensorcopy.engine.recurrent import averaged_in_place, kept
 from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
 from flake8_tensorcopy.engine.replaced import rebound, stored
 from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import KeptState, Run
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
-from flake8_tensorcopy.engine.snapshots import edit_snapshot, takes
-from flake8_tensorcopy.engine.staleness import says_snapshot
+from flake8_tensorcopy.engine.snapshots import edit_snapshot
 from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
@@ -280,69 +277,19 @@ def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.
 
 
 def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) -> None:
-    """A live state_dict kept on self, which another method of a class that trains loads back into the same module, or a
-    later call into the module that both are given."""
+    """A live state_dict is put on self, in a class that loads back what it has there."""
     cls = run.function.cls
     if cls is None or not isinstance(target.value, ast.Name) or target.value.id != "self":
         return
-    dicts = [ref.obj for ref in value.refs if ref.obj.kind == "dict"]
-    if not dicts or target.attr not in cls.restores:
-        return
-    trains = any("backward" in method.calls for method in cls.methods.values())
-    for obj in dicts:
-        for held in run.now.fields(obj).values():
+    for ref in value.refs if target.attr in cls.restores else ():
+        for held in run.now.fields(ref.obj).values() if ref.obj.kind == "dict" else ():
             for inner in held.refs:
                 if inner.place is not None and inner.place.origin in ("item", "store"):
                     inner.place.root = name
-                link = next((link for link in inner.chain if link.kind == SNAPSHOT), None)
-                if link is None:
-                    continue
-                fields = run.now.fields(run.params[0]).items() if run.params else ()
-                names = {inner.obj.key, *(f"self{slot}" for slot, one in fields if one.obj is inner.obj)}
-                given = inner.obj in run.params
-                for method, node in cls.restores[target.attr]:
-                    into = node.func.value if isinstance(node.func, ast.Attribute) else node
-                    if method == run.function.name:
-                        later = given and _on_other_calls(run, target, node)
-                    else:
-                        later = trains or (given and says_snapshot(target.attr))
-                    if later and run.text(into) in names:
-                        taken, of = takes(inner.chain, inner.place.node if inner.place is not None else None)
-                        run.fact(
-                            StaleSnapshot(
-                                site=link.node,
-                                reader=name,
-                                module=run.text(into),
-                                call=link.op,
-                                changed=node,
-                                change="training",
-                                read=node,
-                                copies=tuple(one.op for one in inner.chain if one is not link and one.op != "="),
-                                stored=True,
-                                role="argument",
-                                method=method,
-                                made=link.node,
-                                taken=taken,
-                                takes=of,
-                            )
-                        )
-
-
-def _on_other_calls(run: Run, one: ast.AST, other: ast.AST) -> bool:
-    """Whether no call of the function comes to both places: they stand on two arms, or it is left after one of them."""
-    for outer in walk(run.function.node):
-        if isinstance(outer, ast.If):
-            mine, theirs = (
-                [any(stands_in(node, part) for part in suite) for suite in (outer.body, outer.orelse)]
-                for node in (one, other)
-            )
-            if mine != theirs and any(mine) and any(theirs):
-                return True
-            if any(mine) != any(theirs):
-                suite = outer.body if True in (mine[0], theirs[0]) else outer.orelse
-                if leaves(suite):
-                    return True
-    return False
+                if any(link.kind == SNAPSHOT for link in inner.chain):
+                    fields = run.now.fields(run.params[0]).items() if run.params else ()
+                    names = {inner.obj.key, *(f"self{slot}" for slot, one in fields if one.obj is inner.obj)}
+                    run.kept_states.append(KeptState(target, ref.obj, inner, frozenset(names)))
 
 
 def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, source: ast.expr) -> None:

@@ -26,7 +26,7 @@ from flake8_tensorcopy.engine.repeated import finish_repeats
 from flake8_tensorcopy.engine.replaced import report_replaced
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import finish as finish_graph
-from flake8_tensorcopy.engine.snapshots import kept_before_writes
+from flake8_tensorcopy.engine.snapshots import kept_before_writes, kept_for_later
 from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.tiling import mixed_repeats
@@ -257,6 +257,7 @@ def finish_run(run: Run) -> None:
     settle_writes(run)
     settle_copies(run)
     kept_before_writes(run)
+    kept_for_later(run)
     finish_repeats(run)
     finish_wraps(run)
     finish_storages(run)

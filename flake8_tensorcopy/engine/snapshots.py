@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot, changed
 from flake8_tensorcopy.engine.features import KEPT_ITEMS
-from flake8_tensorcopy.engine.nodes import stands_in, walk
+from flake8_tensorcopy.engine.guards import leaves
+from flake8_tensorcopy.engine.nodes import stands_in, start_of, walk
 from flake8_tensorcopy.engine.run import last_state, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
@@ -32,7 +33,7 @@ from flake8_tensorcopy.engine.values import (
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
-    from flake8_tensorcopy.engine.run import Handed, Run, Use
+    from flake8_tensorcopy.engine.run import Handed, KeptState, Run, Use
 
 STATE = "optimizer.state_dict"
 
@@ -106,6 +107,74 @@ def _is_item(node: ast.expr, site: ast.AST) -> bool:
                     return True
             case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items) | ast.Dict(values=items):
                 if node in items:
+                    return True
+    return False
+
+
+# ----- the state of a module
+
+
+def kept_for_later(run: Run) -> None:
+    """At the end: what another method of a class that trains loads back into the same module, or a later call into the
+    module that both are given, is the live state that the object has kept."""
+    cls = run.function.cls
+    states = [one.state for one in run.returned] + ([] if run.state is None else [run.state])
+    for kept in run.kept_states if cls is not None and run.params else ():
+        assert cls is not None
+        name = kept.target.attr
+        after = [state.fields(run.params[0]).get(f".{name}") for state in states]
+        if not any(ref.obj is kept.state for value in after if value is not None for ref in value.refs):
+            continue
+        trains = any("backward" in method.calls for method in cls.methods.values())
+        given = kept.held.obj in run.params
+        for method, node in cls.restores[name]:
+            into = node.func.value if isinstance(node.func, ast.Attribute) else node
+            if method == run.function.name:
+                later = given and _on_other_calls(run, kept.target, node)
+            else:
+                later = trains or (given and not _KEPT.isdisjoint(_words(name)))
+            if later and run.text(into) in kept.modules:
+                _loaded_back(run, kept, method, node, into)
+
+
+def _loaded_back(run: Run, kept: KeptState, method: str, node: ast.Call, into: ast.expr) -> None:
+    ref = kept.held
+    link = next(link for link in ref.chain if link.kind == SNAPSHOT)
+    taken, of = takes(ref.chain, ref.place.node if ref.place is not None else None)
+    assert link.node is not None
+    run.fact(
+        StaleSnapshot(
+            site=link.node,
+            reader=run.text(kept.target),
+            module=run.text(into),
+            call=link.op,
+            changed=node,
+            change="training",
+            read=node,
+            copies=tuple(one.op for one in ref.chain if one is not link and one.op != "="),
+            stored=True,
+            role="argument",
+            method=method,
+            made=link.node,
+            taken=taken,
+            takes=of,
+        )
+    )
+
+
+def _on_other_calls(run: Run, one: ast.AST, other: ast.AST) -> bool:
+    """Whether no call of the function comes to both places: they stand on two arms, or it is left after one of them."""
+    for outer in walk(run.function.node):
+        if isinstance(outer, ast.If):
+            mine, theirs = (
+                [any(stands_in(node, part) for part in suite) for suite in (outer.body, outer.orelse)]
+                for node in (one, other)
+            )
+            if mine != theirs and any(mine) and any(theirs):
+                return True
+            if any(mine) != any(theirs):
+                suite = outer.body if True in (mine[0], theirs[0]) else outer.orelse
+                if leaves(suite):
                     return True
     return False
 
@@ -404,7 +473,7 @@ def kept_before_writes(run: Run) -> None:
         if one.mixed or one.ref.obj.moved or DETACH not in kinds or not kinds <= {ALIAS, DETACH}:
             continue
         kept = not _KEPT.isdisjoint(_words(run.text(target)))
-        write = _in_place_since(run, one) if kept else None
+        write = _in_place_since(run, one) if kept and not _set_again(run, target) else None
         read = _read_elsewhere(run, target) if write is not None else None
         if write is None or read is None:
             continue
@@ -438,6 +507,13 @@ def _in_place_since(run: Run, one: Handed) -> Write | None:
             if write.how == "method" or (write.how == "augmented" and proven):
                 return write
     return None
+
+
+def _set_again(run: Run, target: ast.expr) -> bool:
+    """Whether a later statement of the function puts something else there: a copy, perhaps."""
+    text, stored = run.text(target), run.function.found.get(ast.Assign, ())
+    others = (one for node in stored for one in node.targets if start_of(one) > start_of(target))
+    return any(run.text(one) == text for one in others)
 
 
 def _read_elsewhere(run: Run, target: ast.Attribute | ast.Subscript) -> ast.expr | None:
