@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.classes import effects_on_self
+from flake8_tensorcopy.engine.classes import MethodEffect, effects_on_self
 from flake8_tensorcopy.engine.facts import Fact, ModuleAlias
 from flake8_tensorcopy.engine.features import MODULE_ALIAS
 from flake8_tensorcopy.engine.nodes import start_of, walk
+from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import ALIAS, MAYBE, SNAPSHOT, Obj, Place, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.state import State
 
 COPY = "copy.copy"
 _MODELS = frozenset("model net network policy critic actor encoder decoder backbone student teacher agent ema".split())
@@ -256,14 +258,15 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
     effects = None
     for method in cls.methods.values():
         run = module.run_of(method) if method.features & MODULE_ALIAS and not method.static else None
-        if run is None or run.state is None or not run.params:
+        state = last_state(run) if run is not None else None
+        if run is None or state is None or not run.params:
             continue
         me = run.params[0]
-        fields = run.state.fields(me)
+        fields = state.fields(me)
         for key, value in fields.items():
-            if len(value.refs) != 1 or value.refs[0].place is None or value.refs[0].place.node is None:
+            ref = _put_there(cls, method, me, key, value)
+            if ref is None:
                 continue
-            ref = value.refs[0]
             fact = _averaged_into_itself(module, cls, run, key, ref)
             if fact is not None:
                 yield method, fact
@@ -272,10 +275,10 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
             if other is None or not _apart(module, cls, run, key, other, ref):
                 continue
             if effects is None:
-                effects = effects_on_self(module, cls)
+                effects = [one for one in effects_on_self(module, cls) if _trains(one)]
+            over = () if _trained_since(state, value, ref.obj) else _run_by(module, cls, method)
             for found in effects:
-                slots = found.effect.target.slots
-                if found.effect.training and slots[:1] in ((key,), (other,)) and "load_state" not in found.effect.op:
+                if found.effect.target.slots[:1] in ((key,), (other,)) and found.method not in over:
                     assert ref.place is not None and ref.place.node is not None
                     site: ast.AST = ref.place.node
                     bound = key
@@ -308,6 +311,37 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
                     break
 
 
+def _trains(one: MethodEffect) -> bool:
+    return one.effect.training and "load_state" not in one.effect.op
+
+
+def _put_there(cls: Class, method: Function, me: Obj, key: str, value: Value) -> Ref | None:
+    """What a statement of a method has given an attribute, perhaps on some paths only; it is the only one then, but for
+    one of the constructor."""
+    refs = [ref for ref in value.refs if ref.obj.parent is not me or ref.obj.slot != key]
+    sites = {(ref.obj, ref.place.node if ref.place is not None else None) for ref in refs}
+    if len(sites) != 1 or refs[0].place is None or refs[0].place.node is None:
+        return None
+    alone = len(value.refs) == 1 or cls.assigns.get(key[1:], set()) <= {"__init__", method.name}
+    return refs[0] if alone else None
+
+
+def _trained_since(state: State, value: Value, obj: Obj) -> bool:
+    """Whether the method that gave the module its second name has trained it afterwards, if only in a later pass."""
+    source = obj.operands[0] if obj.made == COPY and obj.operands else obj
+    writes = [write for write in state.written(source) if write.how == "training"]
+    return any(write not in ref.seen for ref in value.refs if ref.obj is obj for write in writes)
+
+
+def _run_by(module: Module, cls: Class, method: Function) -> list[Function]:
+    """A method, and the methods of its class that it may call."""
+    found = [method]
+    for one in found:
+        called = (module.method(cls, name) for name in sorted(one.calls))
+        found += [inner for inner in called if inner is not None and inner not in found]
+    return found
+
+
 def _averaged_into_itself(module: Module, cls: Class, run: Run, key: str, ref: Ref) -> ModuleAlias | None:
     """`self.ema = copy.copy(model)`, and a method that writes the parameters of the one from those of a model that it
     is given: they are the very same ones."""
@@ -336,7 +370,7 @@ def _averaged_into_itself(module: Module, cls: Class, run: Run, key: str, ref: R
 def _sibling(run: Run, me: Obj, fields: dict[str, Value], key: str, ref: Ref) -> str | None:
     """The attribute that has the module of this one: stored before it, or the one that it was taken from."""
     obj = ref.obj.operands[0] if ref.obj.made == COPY and ref.obj.operands else ref.obj
-    if not module_like(run, obj):
+    if not module_like(run, obj) and not _asked_by_constructor(run, obj):
         return None
     if obj.parent is me and obj.slot not in (key, "") and fields.get(obj.slot, Value((Ref(obj),))).obj is obj:
         return obj.slot
@@ -344,6 +378,19 @@ def _sibling(run: Run, me: Obj, fields: dict[str, Value], key: str, ref: Ref) ->
         if other != key and value.obj is obj and (library.says_frozen(key) or _before(value.refs[0], ref)):
             return other
     return None
+
+
+def _asked_by_constructor(run: Run, obj: Obj) -> bool:
+    """Whether `__init__` asks what it puts into the attribute for its parameters."""
+    init = (
+        run.function.cls.methods.get("__init__") if run.function.cls is not None and obj.owner == "attribute" else None
+    )
+    made = run.module.run_of(init) if init is not None and init is not run.function else None
+    state = last_state(made) if made is not None else None
+    if made is None or state is None or not made.params:
+        return False
+    held = state.fields(made.params[0]).get(obj.slot)
+    return held is not None and held.obj in made.asked
 
 
 def _before(one: Ref, other: Ref) -> bool:
