@@ -96,6 +96,10 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
                     for slot, held in run.now.fields(inner.obj).items():
                         run.now.set_field(obj, slot, held)
             return NONE
+        case "sort" | "reverse" if obj.kind == "list" and obj.owner == "fresh":
+            args.use(run)
+            _shift(run, obj)
+            return NONE
         case "clear" | "sort" | "reverse" | "remove" | "popitem":
             args.use(run)
             run.now.forget(obj)

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.facts import (
     AccumulatedItem,
     DroppedResult,
     LostWrite,
+    StaleGradient,
     StaleRead,
     changed,
 )
@@ -283,6 +284,8 @@ def finish_run(run: Run) -> None:
         if isinstance(known, StaleRead):
             names = without_versions(known.reader), without_versions(known.writer)
             run.facts[mark] = changed(known, reader=names[0], writer=names[1])
+        elif isinstance(known, StaleGradient):
+            run.facts[mark] = changed(known, reader=without_versions(known.reader))
     for obj, (target, name, _) in run.edited.items():
         if obj not in run.loaded and name not in run.closed_over:
             run.fact(
