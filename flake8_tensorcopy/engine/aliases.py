@@ -31,6 +31,8 @@ class Used(NamedTuple):
     tick: int
     called: bool
     grad: bool | None
+    node: ast.AST
+    method: Function
 
 
 def module_like(run: Run, obj: Obj) -> bool:
@@ -43,7 +45,7 @@ def module_like(run: Run, obj: Obj) -> bool:
 
 def module_used(run: Run, ref: Ref, node: ast.AST, called: bool) -> None:
     """The statement uses a module: say so if its name was to keep another one, which training has left nowhere."""
-    run.used.append(Used(ref.obj, run.count(), called, run.now.grad))
+    run.used.append(Used(ref.obj, run.count(), called, run.now.grad, node, run.function))
     for write in sorted(run.now.written(ref.obj), key=_tick):
         if write.how == "training" and write not in ref.seen:
             alias_read(run, ref, write, node)
@@ -277,38 +279,59 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
             if effects is None:
                 effects = [one for one in effects_on_self(module, cls) if _trains(one)]
             over = () if _trained_since(state, value, ref.obj) else _run_by(module, cls, method)
-            for found in effects:
-                if found.effect.target.slots[:1] in ((key,), (other,)) and found.method not in over:
-                    assert ref.place is not None and ref.place.node is not None
-                    site: ast.AST = ref.place.node
-                    bound = key
-                    with_it = fields.get(other)
-                    if with_it is not None and with_it.obj is ref.obj and _before(ref, with_it.refs[0]):
-                        held = with_it.refs[0].place
-                        if held is not None and held.node is not None:
-                            site, bound = held.node, other
-                    taken = _taken_at(run, site, f"self{bound}")
-                    if ref.obj.made == COPY and ref.obj.node is not None:
-                        site = taken = ref.obj.node
-                    own = [link.op for link in ref.chain if link.op != "="]
-                    names = (f"self{key}", f"self{other}") if bound == key else (f"self{other}", f"self{key}")
-                    methods = [module.run_of(one) for one in cls.methods.values()]
-                    kept = _kept_only([one for one in methods if one is not None], *names)
-                    yield (
-                        method,
-                        ModuleAlias(
-                            site=site,
-                            name=f"self{key}",
-                            module=f"self{other}",
-                            how=COPY if ref.obj.made == COPY else own[-1] if own else "assignment",
-                            trained=found.effect.node,
-                            training=found.effect.op,
-                            read=None,
-                            taken=taken,
-                            keeps=bound == key and kept,
-                        ),
-                    )
-                    break
+            trained = [one for one in effects if one.effect.target.slots[:1] in ((key,), (other,))]
+            found = next((one.effect for one in trained if one.method not in over), None)
+            if found is not None:
+                yield method, _on_self(module, cls, run, key, other, value, found.node, found.op)
+            elif not trained and (called := _target_of_itself(module, cls, key, other)) is not None:
+                yield method, _on_self(module, cls, run, key, other, value, called, "")
+
+
+def _on_self(
+    module: Module, cls: Class, run: Run, key: str, other: str, value: Value, trained: ast.AST, training: str
+) -> ModuleAlias:
+    """Two attributes of an object are one module."""
+    state = last_state(run)
+    assert state is not None
+    fields, ref = state.fields(run.params[0]), _given(run.params[0], key, value)[0]
+    assert ref.place is not None and ref.place.node is not None
+    site: ast.AST = ref.place.node
+    bound = key
+    with_it = fields.get(other)
+    if with_it is not None and with_it.obj is ref.obj and _before(ref, with_it.refs[0]):
+        held = with_it.refs[0].place
+        if held is not None and held.node is not None:
+            site, bound = held.node, other
+    taken = _taken_at(run, site, f"self{bound}")
+    if ref.obj.made == COPY and ref.obj.node is not None:
+        site = taken = ref.obj.node
+    own = [link.op for link in ref.chain if link.op != "="]
+    names = (f"self{key}", f"self{other}") if bound == key else (f"self{other}", f"self{key}")
+    methods = [module.run_of(one) for one in cls.methods.values()]
+    kept = _kept_only([one for one in methods if one is not None], *names)
+    return ModuleAlias(
+        site=site,
+        name=f"self{key}",
+        module=f"self{other}",
+        how=COPY if ref.obj.made == COPY else own[-1] if own else "assignment",
+        trained=trained,
+        training=training,
+        read=None,
+        taken=taken,
+        keeps=bound == key and kept,
+    )
+
+
+def _target_of_itself(module: Module, cls: Class, key: str, other: str) -> ast.AST | None:
+    """In a Module that is trained elsewhere: where a method calls the one of two attributes with gradients, beside the
+    one that its name says to be frozen, which the class calls without them only."""
+    frozen, live = (key, other) if library.says_frozen(key) else (other, key)
+    if not module.is_module(cls) or not library.says_frozen(frozen) or library.says_frozen(live):
+        return None
+    if {use.grad for use in _calls(module, cls, frozen)} != {False}:
+        return None
+    beside = {use.method for use in _calls(module, cls, frozen)}
+    return next((use.node for use in _calls(module, cls, live) if use.grad and use.method in beside), None)
 
 
 def _trains(one: MethodEffect) -> bool:
@@ -318,12 +341,17 @@ def _trains(one: MethodEffect) -> bool:
 def _put_there(cls: Class, method: Function, me: Obj, key: str, value: Value) -> Ref | None:
     """What a statement of a method has given an attribute, perhaps on some paths only; it is the only one then, but for
     one of the constructor."""
-    refs = [ref for ref in value.refs if ref.obj.parent is not me or ref.obj.slot != key]
+    refs = _given(me, key, value)
     sites = {(ref.obj, ref.place.node if ref.place is not None else None) for ref in refs}
     if len(sites) != 1 or refs[0].place is None or refs[0].place.node is None:
         return None
     alone = len(value.refs) == 1 or cls.assigns.get(key[1:], set()) <= {"__init__", method.name}
     return refs[0] if alone else None
+
+
+def _given(me: Obj, key: str, value: Value) -> list[Ref]:
+    """What an attribute may have, without what it had when the method began."""
+    return [ref for ref in value.refs if ref.obj.parent is not me or ref.obj.slot != key]
 
 
 def _trained_since(state: State, value: Value, obj: Obj) -> bool:
@@ -409,13 +437,17 @@ def _apart(module: Module, cls: Class, run: Run, key: str, other: str, ref: Ref)
     moved = _moved(ref) or ref.obj.made == COPY
     if not moved or library.says_frozen(key):
         return False
-    modes: dict[str, set[bool | None]] = {key: set(), other: set()}
+    modes, others = ({use.grad for use in _calls(module, cls, slot)} for slot in (key, other))
+    return modes == {False} and True in others
+
+
+def _calls(module: Module, cls: Class, slot: str) -> Iterator[Used]:
+    """Where the methods of a class call a module that the object has."""
     for method in cls.methods.values():
         done = module.run_of(method) if not method.static else None
         for use in done.used if done is not None and done.params else ():
-            if use.called and done is not None and use.obj.parent is done.params[0] and use.obj.slot in modes:
-                modes[use.obj.slot].add(use.grad)
-    return modes[key] == {False} and True in modes[other]
+            if use.called and done is not None and use.obj.parent is done.params[0] and use.obj.slot == slot:
+                yield use
 
 
 def _only_given_back(module: Module, key: str) -> bool:
