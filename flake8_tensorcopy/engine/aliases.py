@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.classes import MethodEffect, effects_on_self
 from flake8_tensorcopy.engine.facts import Fact, ModuleAlias
 from flake8_tensorcopy.engine.features import MODULE_ALIAS
-from flake8_tensorcopy.engine.nodes import start_of, walk
+from flake8_tensorcopy.engine.nodes import stands_in, start_of, walk
 from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import ALIAS, MAYBE, SNAPSHOT, Obj, Place, Ref, Value, Write, exclusive
@@ -453,5 +453,19 @@ def _calls(module: Module, cls: Class, slot: str) -> Iterator[Used]:
 def _only_given_back(module: Module, key: str) -> bool:
     """Whether the file does nothing with an attribute but set and return it: its weights are compared with none."""
     below = module.below(module.survey.body.node)
-    read = [one for one in below.attributes.get(key[1:], ()) if isinstance(one.ctx, ast.Load)]
-    return all(isinstance(below.parents.get(one), ast.Return) for one in read)
+    for one in below.attributes.get(key[1:], ()):
+        match below.parents.get(one):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is one:
+                function = next(node for node in below.around(one) if isinstance(node, (*_FUNCTIONS, ast.Module)))
+                named = [node for node in below.names[name] if stands_in(node, function)]
+                read = [below.parents.get(node) for node in named if isinstance(node.ctx, ast.Load)]
+                if all(isinstance(outer, ast.Return) for outer in read):
+                    continue
+            case ast.Return():
+                continue
+        if isinstance(one.ctx, ast.Load):
+            return False
+    return True
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

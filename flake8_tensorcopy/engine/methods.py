@@ -35,12 +35,9 @@ def hands_out(method: Function) -> bool:
     return not any("property" in ast.unparse(item) for item in decorators)
 
 
-def attribute_returned(method: Function) -> str:
-    """The attribute of the object that a property just returns; nothing for any other method."""
+def is_property(method: Function) -> bool:
+    """Whether a method is read like an attribute."""
     match method.node:
-        case ast.FunctionDef(
-            decorator_list=[ast.Name(id="property")],
-            body=[*before, ast.Return(value=ast.Attribute(value=ast.Name(id="self"), attr=held))],
-        ) if not before or (len(before) == 1 and isinstance(before[0], ast.Expr)):
-            return held
-    return ""
+        case ast.FunctionDef(decorator_list=[ast.Name(id="property")]):
+            return True
+    return False

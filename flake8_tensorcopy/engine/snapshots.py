@@ -11,7 +11,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot, changed
 from flake8_tensorcopy.engine.features import KEPT_ITEMS
 from flake8_tensorcopy.engine.guards import leaves
-from flake8_tensorcopy.engine.nodes import stands_in, start_of, walk
+from flake8_tensorcopy.engine.nodes import every_time, stands_in, start_of, walk
 from flake8_tensorcopy.engine.run import last_state, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
@@ -126,7 +126,7 @@ def kept_for_later(run: Run) -> None:
         if not any(ref.obj is kept.state for value in after if value is not None for ref in value.refs):
             continue
         trains = any("backward" in method.calls for method in cls.methods.values())
-        given = kept.held.obj in run.params
+        given = kept.held.obj in run.params and _HANDED_ON.isdisjoint(_words(name))
         for method, node in cls.restores[name]:
             into = node.func.value if isinstance(node.func, ast.Attribute) else node
             if method == run.function.name:
@@ -135,6 +135,10 @@ def kept_for_later(run: Run) -> None:
                 later = trains or (given and not _KEPT.isdisjoint(_words(name)))
             if later and run.text(into) in kept.modules:
                 _loaded_back(run, kept, method, node, into)
+
+
+# Names for the state of another model, that the next one begins with.
+_HANDED_ON = frozenset({"prev", "previous", "last"})
 
 
 def _loaded_back(run: Run, kept: KeptState, method: str, node: ast.Call, into: ast.expr) -> None:
@@ -174,7 +178,7 @@ def _on_other_calls(run: Run, one: ast.AST, other: ast.AST) -> bool:
                 return True
             if any(mine) != any(theirs):
                 suite = outer.body if True in (mine[0], theirs[0]) else outer.orelse
-                if leaves(suite):
+                if leaves(every_time(suite)):
                     return True
     return False
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.features import INPLACE_MODULE, WRITE
-from flake8_tensorcopy.engine.methods import attribute_returned
+from flake8_tensorcopy.engine.methods import is_property
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.groups import (
     CONVERTED,
@@ -96,11 +96,14 @@ class Sketches:
 
     @cached_property
     def properties(self) -> dict[str, frozenset[str]]:
-        """The properties that just return an attribute of the object, and which."""
+        """The attributes of the object that properties may return."""
+        from flake8_tensorcopy.engine.screens.reach import attributes_returned
+
         found: dict[str, frozenset[str]] = {}
         for function in self.survey.all:
-            if function.cls is not None and (held := attribute_returned(function)):
-                found[function.name] = found.get(function.name, NOTHING) | {held}
+            if function.cls is not None and is_property(function):
+                held = attributes_returned(self.survey, function)
+                found[function.name] = found.get(function.name, NOTHING) | held
         return found
 
     def called(self, name: str) -> list[Effects]:
