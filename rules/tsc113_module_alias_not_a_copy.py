@@ -62,9 +62,10 @@ it binds several names to one module.
 
 The name has to say that the weights are kept (target, best, old, teacher, frozen, reference, ema, copy ..); of a
 shallow copy, that a method averages into it the parameters of a model that it is given; of two moves of one module, it
-is enough that the one is only called without gradients and the other with them. Silent where nothing trains the module
-afterwards, where a copy may be bound on another path, where the first name has come to stand for something else (`model
-= DDP(model)`), and for tied weights.
+is enough that the one is only called without gradients and the other with them. Where only other code trains the
+object, a Module has to call the kept one without gradients, beside the other one. Silent for an `original` that the
+file does nothing with but give back, where nothing trains the module afterwards, where a copy may be bound on another
+path, where the first name has come to stand for something else (`model = DDP(model)`), and for tied weights.
 
 ## References
 
@@ -94,10 +95,10 @@ def check(facts: list[ModuleAlias], region: Region) -> Iterator[Finding]:
             case _:
                 why = f"`{fact.how}` of a module returns the module itself"
         verb = "trains" if fact.training.endswith("()") else "changes"
-        message = (
-            f"`{fact.name}` has the parameters of `{fact.module}`: {why}, and `{fact.training}` on line "
-            f"{region.line(fact.trained)} {verb} both; use `copy.deepcopy`"
-        )
+        happens = f"`{fact.training}` on line {region.line(fact.trained)} {verb} both"
+        if not fact.training:
+            happens = f"to train what line {region.line(fact.trained)} calls with gradients changes both"
+        message = f"`{fact.name}` has the parameters of `{fact.module}`: {why}, and {happens}; use `copy.deepcopy`"
         yield Finding(region.span(fact.site), "TSC113", message, fact.steps(region), fix=_fix(fact, region))
 
 

@@ -5,7 +5,8 @@ Reports `before = list(model.parameters())` (also `tuple`, `dict(model.named_par
 `p.data`, `p.detach()`, `p.cpu()`, a dict or list that a loop over them fills) where the model is trained and what was
 kept is then compared with the parameters of now, or read under a name that says it keeps the old values. Reports also
 one parameter, `before = layer.weight`, `.data` or `.detach()` of it, where it is compared with that of now, or where
-each pass of a training loop appends it to a list that is read after the loop.
+each pass of a training loop appends it to a list that is read after the loop; and `self.backup[name] = param.data`,
+under a name that says that it keeps the old values, where the method then writes the parameter in place.
 
 ## Why it is a bug
 

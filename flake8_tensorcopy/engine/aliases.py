@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.classes import effects_on_self
+from flake8_tensorcopy.engine.classes import MethodEffect, effects_on_self
 from flake8_tensorcopy.engine.facts import Fact, ModuleAlias
 from flake8_tensorcopy.engine.features import MODULE_ALIAS
-from flake8_tensorcopy.engine.nodes import start_of, walk
+from flake8_tensorcopy.engine.nodes import stands_in, start_of, walk
+from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import ALIAS, MAYBE, SNAPSHOT, Obj, Place, Ref, Value, Write, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.state import State
 
 COPY = "copy.copy"
 _MODELS = frozenset("model net network policy critic actor encoder decoder backbone student teacher agent ema".split())
@@ -29,6 +31,8 @@ class Used(NamedTuple):
     tick: int
     called: bool
     grad: bool | None
+    node: ast.AST
+    method: Function
 
 
 def module_like(run: Run, obj: Obj) -> bool:
@@ -41,7 +45,7 @@ def module_like(run: Run, obj: Obj) -> bool:
 
 def module_used(run: Run, ref: Ref, node: ast.AST, called: bool) -> None:
     """The statement uses a module: say so if its name was to keep another one, which training has left nowhere."""
-    run.used.append(Used(ref.obj, run.count(), called, run.now.grad))
+    run.used.append(Used(ref.obj, run.count(), called, run.now.grad, node, run.function))
     if ref.place is None or not _meant_to_stay(run, ref, ref.place):
         return
     for write in sorted(run.now.written(ref.obj), key=_tick):
@@ -263,14 +267,15 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
     effects = None
     for method in cls.methods.values():
         run = module.run_of(method) if method.features & MODULE_ALIAS and not method.static else None
-        if run is None or run.state is None or not run.params:
+        state = last_state(run) if run is not None else None
+        if run is None or state is None or not run.params:
             continue
         me = run.params[0]
-        fields = run.state.fields(me)
+        fields = state.fields(me)
         for key, value in fields.items():
-            if len(value.refs) != 1 or value.refs[0].place is None or value.refs[0].place.node is None:
+            ref = _put_there(cls, method, me, key, value)
+            if ref is None:
                 continue
-            ref = value.refs[0]
             fact = _averaged_into_itself(module, cls, run, key, ref)
             if fact is not None:
                 yield method, fact
@@ -279,40 +284,97 @@ def aliases_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
             if other is None or not _apart(module, cls, run, key, other, ref):
                 continue
             if effects is None:
-                effects = effects_on_self(module, cls)
-            for found in effects:
-                slots = found.effect.target.slots
-                if found.effect.training and slots[:1] in ((key,), (other,)) and "load_state" not in found.effect.op:
-                    assert ref.place is not None and ref.place.node is not None
-                    site: ast.AST = ref.place.node
-                    bound = key
-                    with_it = fields.get(other)
-                    if with_it is not None and with_it.obj is ref.obj and _before(ref, with_it.refs[0]):
-                        held = with_it.refs[0].place
-                        if held is not None and held.node is not None:
-                            site, bound = held.node, other
-                    taken = _taken_at(run, site, f"self{bound}")
-                    if ref.obj.made == COPY and ref.obj.node is not None:
-                        site = taken = ref.obj.node
-                    own = [link.op for link in ref.chain if link.op != "="]
-                    names = (f"self{key}", f"self{other}") if bound == key else (f"self{other}", f"self{key}")
-                    methods = [module.run_of(one) for one in cls.methods.values()]
-                    kept = _kept_only([one for one in methods if one is not None], *names)
-                    yield (
-                        method,
-                        ModuleAlias(
-                            site=site,
-                            name=f"self{key}",
-                            module=f"self{other}",
-                            how=COPY if ref.obj.made == COPY else own[-1] if own else "assignment",
-                            trained=found.effect.node,
-                            training=found.effect.op,
-                            read=None,
-                            taken=taken,
-                            keeps=bound == key and kept,
-                        ),
-                    )
-                    break
+                effects = [one for one in effects_on_self(module, cls) if _trains(one)]
+            over = () if _trained_since(state, value, ref.obj) else _run_by(module, cls, method)
+            trained = [one for one in effects if one.effect.target.slots[:1] in ((key,), (other,))]
+            found = next((one.effect for one in trained if one.method not in over), None)
+            if found is not None:
+                yield method, _on_self(module, cls, run, key, other, value, found.node, found.op)
+            elif not trained and (called := _target_of_itself(module, cls, key, other)) is not None:
+                yield method, _on_self(module, cls, run, key, other, value, called, "")
+
+
+def _on_self(
+    module: Module, cls: Class, run: Run, key: str, other: str, value: Value, trained: ast.AST, training: str
+) -> ModuleAlias:
+    """Two attributes of an object are one module."""
+    state = last_state(run)
+    assert state is not None
+    fields, ref = state.fields(run.params[0]), _given(run.params[0], key, value)[0]
+    assert ref.place is not None and ref.place.node is not None
+    site: ast.AST = ref.place.node
+    bound = key
+    with_it = fields.get(other)
+    if with_it is not None and with_it.obj is ref.obj and _before(ref, with_it.refs[0]):
+        held = with_it.refs[0].place
+        if held is not None and held.node is not None:
+            site, bound = held.node, other
+    taken = _taken_at(run, site, f"self{bound}")
+    if ref.obj.made == COPY and ref.obj.node is not None:
+        site = taken = ref.obj.node
+    own = [link.op for link in ref.chain if link.op != "="]
+    names = (f"self{key}", f"self{other}") if bound == key else (f"self{other}", f"self{key}")
+    methods = [module.run_of(one) for one in cls.methods.values()]
+    kept = _kept_only([one for one in methods if one is not None], *names)
+    return ModuleAlias(
+        site=site,
+        name=f"self{key}",
+        module=f"self{other}",
+        how=COPY if ref.obj.made == COPY else own[-1] if own else "assignment",
+        trained=trained,
+        training=training,
+        read=None,
+        taken=taken,
+        keeps=bound == key and kept,
+    )
+
+
+def _target_of_itself(module: Module, cls: Class, key: str, other: str) -> ast.AST | None:
+    """In a Module that is trained elsewhere: where a method calls the one of two attributes with gradients, beside the
+    one that its name says to be frozen, which the class calls without them only."""
+    frozen, live = (key, other) if library.says_frozen(key) else (other, key)
+    if not module.is_module(cls) or not library.says_frozen(frozen) or library.says_frozen(live):
+        return None
+    if {use.grad for use in _calls(module, cls, frozen)} != {False}:
+        return None
+    beside = {use.method for use in _calls(module, cls, frozen)}
+    return next((use.node for use in _calls(module, cls, live) if use.grad and use.method in beside), None)
+
+
+def _trains(one: MethodEffect) -> bool:
+    return one.effect.training and "load_state" not in one.effect.op
+
+
+def _put_there(cls: Class, method: Function, me: Obj, key: str, value: Value) -> Ref | None:
+    """What a statement of a method has given an attribute, perhaps on some paths only; it is the only one then, but for
+    one of the constructor."""
+    refs = _given(me, key, value)
+    sites = {(ref.obj, ref.place.node if ref.place is not None else None) for ref in refs}
+    if len(sites) != 1 or refs[0].place is None or refs[0].place.node is None:
+        return None
+    alone = len(value.refs) == 1 or cls.assigns.get(key[1:], set()) <= {"__init__", method.name}
+    return refs[0] if alone else None
+
+
+def _given(me: Obj, key: str, value: Value) -> list[Ref]:
+    """What an attribute may have, without what it had when the method began."""
+    return [ref for ref in value.refs if ref.obj.parent is not me or ref.obj.slot != key]
+
+
+def _trained_since(state: State, value: Value, obj: Obj) -> bool:
+    """Whether the method that gave the module its second name has trained it afterwards, if only in a later pass."""
+    source = obj.operands[0] if obj.made == COPY and obj.operands else obj
+    writes = [write for write in state.written(source) if write.how == "training"]
+    return any(write not in ref.seen for ref in value.refs if ref.obj is obj for write in writes)
+
+
+def _run_by(module: Module, cls: Class, method: Function) -> list[Function]:
+    """A method, and the methods of its class that it may call."""
+    found = [method]
+    for one in found:
+        called = (module.method(cls, name) for name in sorted(one.calls))
+        found += [inner for inner in called if inner is not None and inner not in found]
+    return found
 
 
 def _averaged_into_itself(module: Module, cls: Class, run: Run, key: str, ref: Ref) -> ModuleAlias | None:
@@ -343,7 +405,7 @@ def _averaged_into_itself(module: Module, cls: Class, run: Run, key: str, ref: R
 def _sibling(run: Run, me: Obj, fields: dict[str, Value], key: str, ref: Ref) -> str | None:
     """The attribute that has the module of this one: stored before it, or the one that it was taken from."""
     obj = ref.obj.operands[0] if ref.obj.made == COPY and ref.obj.operands else ref.obj
-    if not module_like(run, obj):
+    if not module_like(run, obj) and not _asked_by_constructor(run, obj):
         return None
     if obj.parent is me and obj.slot not in (key, "") and fields.get(obj.slot, Value((Ref(obj),))).obj is obj:
         return obj.slot
@@ -351,6 +413,19 @@ def _sibling(run: Run, me: Obj, fields: dict[str, Value], key: str, ref: Ref) ->
         if other != key and value.obj is obj and (library.says_frozen(key) or _before(value.refs[0], ref)):
             return other
     return None
+
+
+def _asked_by_constructor(run: Run, obj: Obj) -> bool:
+    """Whether `__init__` asks what it puts into the attribute for its parameters."""
+    init = (
+        run.function.cls.methods.get("__init__") if run.function.cls is not None and obj.owner == "attribute" else None
+    )
+    made = run.module.run_of(init) if init is not None and init is not run.function else None
+    state = last_state(made) if made is not None else None
+    if made is None or state is None or not made.params:
+        return False
+    held = state.fields(made.params[0]).get(obj.slot)
+    return held is not None and held.obj in made.asked
 
 
 def _before(one: Ref, other: Ref) -> bool:
@@ -364,14 +439,40 @@ def _apart(module: Module, cls: Class, run: Run, key: str, other: str, ref: Ref)
     if library.says_frozen(other) and not library.says_frozen(other, source=True):
         return False
     if library.says_frozen(key) != library.says_frozen(other):
-        return True
+        frozen = key if library.says_frozen(key) else other
+        return not (library.says_as_given(frozen) and _only_given_back(module, frozen))
     moved = _moved(ref) or ref.obj.made == COPY
     if not moved or library.says_frozen(key):
         return False
-    modes: dict[str, set[bool | None]] = {key: set(), other: set()}
+    modes, others = ({use.grad for use in _calls(module, cls, slot)} for slot in (key, other))
+    return modes == {False} and True in others
+
+
+def _calls(module: Module, cls: Class, slot: str) -> Iterator[Used]:
+    """Where the methods of a class call a module that the object has."""
     for method in cls.methods.values():
         done = module.run_of(method) if not method.static else None
         for use in done.used if done is not None and done.params else ():
-            if use.called and done is not None and use.obj.parent is done.params[0] and use.obj.slot in modes:
-                modes[use.obj.slot].add(use.grad)
-    return modes[key] == {False} and True in modes[other]
+            if use.called and done is not None and use.obj.parent is done.params[0] and use.obj.slot == slot:
+                yield use
+
+
+def _only_given_back(module: Module, key: str) -> bool:
+    """Whether the file does nothing with an attribute but set and return it: its weights are compared with none."""
+    below = module.below(module.survey.body.node)
+    for one in below.attributes.get(key[1:], ()):
+        match below.parents.get(one):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is one:
+                function = next(node for node in below.around(one) if isinstance(node, (*_FUNCTIONS, ast.Module)))
+                named = [node for node in below.names[name] if stands_in(node, function)]
+                read = [below.parents.get(node) for node in named if isinstance(node.ctx, ast.Load)]
+                if all(isinstance(outer, ast.Return) for outer in read):
+                    continue
+            case ast.Return():
+                continue
+        if isinstance(one.ctx, ast.Load):
+            return False
+    return True
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

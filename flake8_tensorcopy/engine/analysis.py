@@ -86,7 +86,7 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
     "AccumulatedItem": (WRITE | SHARE,),
     "ReboundData": (ATTR_STORE | DETACH,),
     "PointerTest": (DATA_PTR,),
-    "StaleSnapshot": (STATE_DICT, GIVEN_STATE, KEPT_ITEMS | PARAMETERS, SHARE | WEIGHTS),
+    "StaleSnapshot": (STATE_DICT, GIVEN_STATE, KEPT_ITEMS | PARAMETERS, SHARE | WEIGHTS, WRITE | DETACH),
     "LostWrite": (LOST, STATE_DICT | WRITE, STATE_DICT | SHARE),
     "DroppedResult": (DROPPED,),
     "DeadRebinding": (LOOP_REBIND, GRAD),

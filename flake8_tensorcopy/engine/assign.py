@@ -27,7 +27,6 @@ from flake8_tensorcopy.engine.facts import (
     LostWrite,
     ReboundData,
     StaleRead,
-    StaleSnapshot,
 )
 from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import clear
@@ -46,10 +45,10 @@ from flake8_tensorcopy.engine.recurrent import averaged_in_place, kept
 from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
 from flake8_tensorcopy.engine.replaced import rebound, stored
 from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import KeptState, Run
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
-from flake8_tensorcopy.engine.snapshots import edit_snapshot, takes
+from flake8_tensorcopy.engine.snapshots import edit_snapshot
 from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.unwrapped import reaches
 from flake8_tensorcopy.engine.values import (
@@ -281,45 +280,19 @@ def set_requires_grad(run: Run, target: ast.Attribute, base: Value, source: ast.
 
 
 def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) -> None:
-    """A live state_dict kept on self, which another method of a class that trains loads back into the same module."""
+    """A live state_dict is put on self, in a class that loads back what it has there."""
     cls = run.function.cls
     if cls is None or not isinstance(target.value, ast.Name) or target.value.id != "self":
         return
-    dicts = [ref.obj for ref in value.refs if ref.obj.kind == "dict"]
-    if not dicts or not any("backward" in method.calls for method in cls.methods.values()):
-        return
-    for obj in dicts:
-        for held in run.now.fields(obj).values():
+    for ref in value.refs if target.attr in cls.restores else ():
+        for held in run.now.fields(ref.obj).values() if ref.obj.kind == "dict" else ():
             for inner in held.refs:
                 if inner.place is not None and inner.place.origin in ("item", "store"):
                     inner.place.root = name
-                link = next((link for link in inner.chain if link.kind == SNAPSHOT), None)
-                if link is None:
-                    continue
-                fields = run.now.fields(run.params[0]).items() if run.params else ()
-                names = {inner.obj.key, *(f"self{slot}" for slot, one in fields if one.obj is inner.obj)}
-                for method, node in cls.restores.get(target.attr, ()):
-                    into = node.func.value if isinstance(node.func, ast.Attribute) else node
-                    if method != run.function.name and run.text(into) in names:
-                        taken, of = takes(inner.chain, inner.place.node if inner.place is not None else None)
-                        run.fact(
-                            StaleSnapshot(
-                                site=link.node,
-                                reader=name,
-                                module=run.text(into),
-                                call=link.op,
-                                changed=node,
-                                change="training",
-                                read=node,
-                                copies=tuple(one.op for one in inner.chain if one is not link and one.op != "="),
-                                stored=True,
-                                role="argument",
-                                method=method,
-                                made=link.node,
-                                taken=taken,
-                                takes=of,
-                            )
-                        )
+                if any(link.kind == SNAPSHOT for link in inner.chain):
+                    fields = run.now.fields(run.params[0]).items() if run.params else ()
+                    names = {inner.obj.key, *(f"self{slot}" for slot, one in fields if one.obj is inner.obj)}
+                    run.kept_states.append(KeptState(target, ref.obj, inner, frozenset(names)))
 
 
 def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, source: ast.expr) -> None:

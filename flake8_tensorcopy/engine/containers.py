@@ -96,10 +96,16 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
                 edit_snapshot(run, node, node.func.value, ref, args.values[0])
             for _, value in args.keywords.values() if obj.owner != "fresh" else ():
                 run.hand_out(value, node, "store", obj)
+            if obj.data == "state" and args.values and not any(run.now.fields(one.obj) for one in args.values[0].refs):
+                run.now.forget(obj)  # any of the live tensors may be another one now
             for _, value in args.all():
                 for inner in value.refs:
                     for slot, held in run.now.fields(inner.obj).items():
                         run.now.set_field(obj, slot, held)
+            return NONE
+        case "sort" | "reverse" if obj.kind == "list" and obj.owner == "fresh":
+            args.use(run)
+            _shift(run, obj)
             return NONE
         case "clear" | "sort" | "reverse" | "remove" | "popitem":
             args.use(run)

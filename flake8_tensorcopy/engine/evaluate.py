@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.ratios import note_difference
 from flake8_tensorcopy.engine.repeated import multiplied
 from flake8_tensorcopy.engine.run import Outside, Run, per_pass
 from flake8_tensorcopy.engine.saved import operator_keeps, record
+from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
@@ -160,7 +161,8 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
         return run.now.fields(obj).get(slot, UNKNOWN)
     if obj.kind in ("module", "unknown") and obj in run.now.writes:
         run.module_used(ref, node, called=False)
-    value = run.field(obj, "." + attr)
+    slot = run.module.held_under(obj.data, attr) if isinstance(obj.data, Class) else attr
+    value = run.field(obj, "." + slot)
     if attr == "strides" and ref.kind in ("array", "unknown"):
         for held in value.refs:
             run.byte_strides.setdefault(held.obj, ref)

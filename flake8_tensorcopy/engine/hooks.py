@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.facts import Fact, HandedOut
 from flake8_tensorcopy.engine.handed_out import SHARES
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at
+from flake8_tensorcopy.engine.nodes import stands_in
 from flake8_tensorcopy.engine.run import Handed, Hooked, Run, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import UNKNOWN, Obj, Ref, Value
@@ -142,6 +143,11 @@ def _keeps(hook: Run, one: Handed, hooked: Hooked) -> bool:
         return False
     if into.kind in ("dict", "list", "instance", "module") or into.refuted or one.how == "attribute":
         return True
+    if into.owner == "attribute" and into.key[:5] == "self." and hook.function.cls is None:
+        # A function in a method: its `self` is that of the method.
+        around = [cls for cls in hook.module.survey.classes.values() if stands_in(hook.function.node, cls.node)]
+        made = hook.module.table(around[-1]).get(into.key[4:]) if around else None
+        return made is not None and made.obj is not None and made.obj.kind in ("dict", "list")
     known = hooked.names.get(into.key)
     return into.owner == "global" and known is not None and known.obj is not None and known.obj.kind in ("dict", "list")
 

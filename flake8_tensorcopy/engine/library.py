@@ -104,6 +104,8 @@ _FROZEN = frozenset(
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 # Of these, the ones that name a model which others are made from.
 _FROZEN_SOURCE = frozenset("teacher frozen ref reference old anchor".split())
+# And the ones that may also name the module that was given, beside what was put around it.
+_FROZEN_OR_GIVEN = frozenset({"original", "orig"})
 
 _TRAIN = re.compile(
     r"(^|_)(train|training|fit|finetune|learn|optimi[sz]e)(_|$)"
@@ -161,6 +163,13 @@ def says_frozen(name: str, source: bool = False) -> bool:
     """Whether a name says that its model keeps its weights while another one is trained: `target_net`, `best_model`."""
     words = {word.lower().removesuffix("s") for word in _WORD.findall(name)}
     return not (_FROZEN_SOURCE if source else _FROZEN).isdisjoint(words)
+
+
+@_remembered
+def says_as_given(name: str) -> bool:
+    """Whether such a name may also just say: the module as it was given, `original_model`."""
+    words = {word.lower().removesuffix("s") for word in _WORD.findall(name)}
+    return words & _FROZEN <= _FROZEN_OR_GIVEN
 
 
 @_remembered

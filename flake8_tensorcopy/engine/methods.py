@@ -33,3 +33,11 @@ def hands_out(method: Function) -> bool:
     node = method.node
     decorators = [] if isinstance(node, ast.Module) else node.decorator_list
     return not any("property" in ast.unparse(item) for item in decorators)
+
+
+def is_property(method: Function) -> bool:
+    """Whether a method is read like an attribute."""
+    match method.node:
+        case ast.FunctionDef(decorator_list=[ast.Name(id="property")]):
+            return True
+    return False

@@ -10,11 +10,24 @@ from flake8_tensorcopy.engine import distributions, library, ops
 from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.freezing import frozen_attributes
 from flake8_tensorcopy.engine.linked import PAIRS
+from flake8_tensorcopy.engine.methods import is_property
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
 from flake8_tensorcopy.engine.nodes import Below, walk
 from flake8_tensorcopy.engine.source import MAX_DEPTH, Class, Function, Survey
-from flake8_tensorcopy.engine.values import NO_LAYERS, NUMBER, NUMPY, Arm, Chain, Obj, Place, Ref, Value, both_arms
+from flake8_tensorcopy.engine.values import (
+    ALIAS,
+    NO_LAYERS,
+    NUMBER,
+    NUMPY,
+    Arm,
+    Chain,
+    Obj,
+    Place,
+    Ref,
+    Value,
+    both_arms,
+)
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
@@ -187,6 +200,17 @@ class Module:
                 return here.methods[name]
             pending.extend(self.local_bases(here))
         return None
+
+    def held_under(self, cls: Class, name: str) -> str:
+        """The attribute that an attribute of such objects stands for: of a property that just returns one, that one."""
+        method = self.method(cls, name)
+        run = self.run_of(method) if method is not None and is_property(method) else None
+        if run is not None and len(run.returned) == 1 and len(run.returned[0].value.refs) == 1:
+            ref = run.returned[0].value.refs[0]
+            plain = all(link.kind == ALIAS for link in ref.chain)
+            if plain and ref.obj.parent is run.params[0] and ref.obj.slot[:1] == ".":
+                return ref.obj.slot[1:]
+        return name
 
     def local_bases(self, cls: Class) -> list[Class]:
         found = []

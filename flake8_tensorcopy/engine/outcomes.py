@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.facts import (
     AccumulatedItem,
     DroppedResult,
     LostWrite,
+    StaleGradient,
     StaleRead,
     changed,
 )
@@ -26,6 +27,7 @@ from flake8_tensorcopy.engine.repeated import finish_repeats
 from flake8_tensorcopy.engine.replaced import report_replaced
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import finish as finish_graph
+from flake8_tensorcopy.engine.snapshots import kept_before_writes, kept_for_later
 from flake8_tensorcopy.engine.staleness import settle
 from flake8_tensorcopy.engine.storages import finish_storages
 from flake8_tensorcopy.engine.tiling import mixed_repeats
@@ -255,6 +257,8 @@ def finish_run(run: Run) -> None:
     live_in_containers(run)
     settle_writes(run)
     settle_copies(run)
+    kept_before_writes(run)
+    kept_for_later(run)
     finish_repeats(run)
     finish_wraps(run)
     finish_storages(run)
@@ -280,6 +284,8 @@ def finish_run(run: Run) -> None:
         if isinstance(known, StaleRead):
             names = without_versions(known.reader), without_versions(known.writer)
             run.facts[mark] = changed(known, reader=names[0], writer=names[1])
+        elif isinstance(known, StaleGradient):
+            run.facts[mark] = changed(known, reader=without_versions(known.reader))
     for obj, (target, name, _) in run.edited.items():
         if obj not in run.loaded and name not in run.closed_over:
             run.fact(

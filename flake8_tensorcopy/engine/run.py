@@ -107,6 +107,15 @@ class Handed(NamedTuple):
     site: ast.AST  # where it is stored: for a call, in the called function
 
 
+class KeptState(NamedTuple):
+    """A live state_dict that a method has put on its object: where, what it holds, and how its module is called."""
+
+    target: ast.Attribute
+    state: Obj
+    held: Ref
+    modules: frozenset[str]
+
+
 class ItemsWritten(NamedTuple):
     """A function of this file has written the items of a list or dict that it was given, one after the other."""
 
@@ -255,6 +264,7 @@ class Run:
         self.assigned_states: list[Assigned] = []
         self.steps: list[int] = []  # when an optimizer stepped
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
+        self.kept_states: list[KeptState] = []
         self.edited: dict[Obj, tuple[ast.expr, str, ast.stmt | None]] = {}  # state_dicts: what puts something in
         self.loaded: set[Obj] = set()
         self.unwrapped: list[

@@ -113,7 +113,9 @@ def operands_of(run: Run, write: Write, operands: list[tuple[ast.expr, Value]]) 
             found.append((node, source, relation))
     if found:
         node, source, (how, refused, in_order) = found[0]
-        own = 2 if any(link.op == "t" for link in source.chain) else 0
+        # Arrays have no `t()`, and no method that ends like `add_`.
+        method = write.how == "method" and write.op[-1:] == "_"
+        own = 2 if method or any(link.op == "t" for link in source.chain) else 0
         others = tuple(other for other, _, _ in found[1:])
         _report(run, write.node, write.target, node, write.op, how, refused, in_order, source, own, others)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnapshot, changed
 from flake8_tensorcopy.engine.features import KEPT_ITEMS
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.guards import leaves
+from flake8_tensorcopy.engine.nodes import every_time, stands_in, start_of, walk
 from flake8_tensorcopy.engine.run import last_state, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
@@ -32,7 +34,7 @@ from flake8_tensorcopy.engine.values import (
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
-    from flake8_tensorcopy.engine.run import Run, Use
+    from flake8_tensorcopy.engine.run import Handed, KeptState, Run, Use
 
 STATE = "optimizer.state_dict"
 
@@ -110,6 +112,78 @@ def _is_item(node: ast.expr, site: ast.AST) -> bool:
     return False
 
 
+# ----- the state of a module
+
+
+def kept_for_later(run: Run) -> None:
+    """At the end: what another method of a class that trains loads back into the same module, or a later call into the
+    module that both are given, is the live state that the object has kept."""
+    cls = run.function.cls
+    states = [one.state for one in run.returned] + ([] if run.state is None else [run.state])
+    for kept in run.kept_states if cls is not None and run.params else ():
+        assert cls is not None
+        name = kept.target.attr
+        after = [state.fields(run.params[0]).get(f".{name}") for state in states]
+        if not any(ref.obj is kept.state for value in after if value is not None for ref in value.refs):
+            continue
+        trains = any("backward" in method.calls for method in cls.methods.values())
+        given = kept.held.obj in run.params and _HANDED_ON.isdisjoint(_words(name))
+        for method, node in cls.restores[name]:
+            into = node.func.value if isinstance(node.func, ast.Attribute) else node
+            if method == run.function.name:
+                later = given and _on_other_calls(run, kept.target, node)
+            else:
+                later = trains or (given and not _KEPT.isdisjoint(_words(name)))
+            if later and run.text(into) in kept.modules:
+                _loaded_back(run, kept, method, node, into)
+
+
+# Names for the state of another model, that the next one begins with.
+_HANDED_ON = frozenset({"prev", "previous", "last"})
+
+
+def _loaded_back(run: Run, kept: KeptState, method: str, node: ast.Call, into: ast.expr) -> None:
+    ref = kept.held
+    link = next(link for link in ref.chain if link.kind == SNAPSHOT)
+    taken, of = takes(ref.chain, ref.place.node if ref.place is not None else None)
+    assert link.node is not None
+    run.fact(
+        StaleSnapshot(
+            site=link.node,
+            reader=run.text(kept.target),
+            module=run.text(into),
+            call=link.op,
+            changed=node,
+            change="training",
+            read=node,
+            copies=tuple(one.op for one in ref.chain if one is not link and one.op != "="),
+            stored=True,
+            role="argument",
+            method=method,
+            made=link.node,
+            taken=taken,
+            takes=of,
+        )
+    )
+
+
+def _on_other_calls(run: Run, one: ast.AST, other: ast.AST) -> bool:
+    """Whether no call of the function comes to both places: they stand on two arms, or it is left after one of them."""
+    for outer in walk(run.function.node):
+        if isinstance(outer, ast.If):
+            mine, theirs = (
+                [any(stands_in(node, part) for part in suite) for suite in (outer.body, outer.orelse)]
+                for node in (one, other)
+            )
+            if mine != theirs and any(mine) and any(theirs):
+                return True
+            if any(mine) != any(theirs):
+                suite = outer.body if True in (mine[0], theirs[0]) else outer.orelse
+                if leaves(every_time(suite)):
+                    return True
+    return False
+
+
 # ----- the parameters of a module
 
 
@@ -127,7 +201,7 @@ def hold_filled(run: Run, over: Value) -> None:
     if not any(ref.obj.kind == "iter" for ref in over.refs):
         return
     for made, fields in list(run.now.heap.items()):
-        if made.owner != "fresh" or made.kind not in ("list", "dict") or not fields:
+        if made.owner not in ("fresh", "attribute") or made.kind not in ("list", "dict") or not fields:
             continue
         held = [ref for one in fields.values() for ref in one.refs]
         if all(one.refs for one in fields.values()) and all(
@@ -158,19 +232,36 @@ def _one_of_all(obj: Obj) -> bool:
     return obj.param and obj.slot[-2:] in (")]", "y]") and obj.parent is not None
 
 
-def intended(use: Use, uses: list[Use], write: Write) -> tuple[bool, bool]:
-    """Whether the reader of parameters meets those of now in one statement, and whether its name says that it keeps
-    values; a list of parameters is a handle otherwise."""
+def intended(run: Run, use: Use, uses: list[Use], write: Write) -> tuple[bool, bool]:
+    """Whether the reader of parameters meets those of now in one statement, here or in what is called, and whether its
+    name says that it keeps values; a list of parameters is a handle otherwise."""
     ref = use.ref
     compared = use.role in (*_MEETS, "item") and any(
         other.role in (*_MEETS, "receiver") and ref.place not in other.ref.via and _live(other.ref, ref.obj, write)
         for other in uses
         if other is not use
     )
+    compared = compared or _compared_by_callee(run, use)
     assert ref.place is not None
     words = _words(ref.place.root)
     kept = not _KEPT.isdisjoint(words) and _KEPT.isdisjoint(_words(ref.obj.key))
     return compared, kept
+
+
+def _compared_by_callee(run: Run, use: Use) -> bool:
+    """Whether a function of this file is given the parameters, and compares them with those of the same module."""
+    call = run.parents().get(use.node)
+    done = run.called.get(call) if isinstance(call, ast.Call) else None
+    if done is None or not isinstance(call, ast.Call) or use.node not in call.args:
+        return False
+    if any(isinstance(node, ast.Starred) for node in call.args):
+        return False
+    function, key = done.function, use.ref.obj.key
+    of_object = function.cls is not None and not function.static
+    names = {run.text(node): held.key for node, held in zip(call.args, done.params[of_object:], strict=False)}
+    if of_object and function.cls is run.function.cls and run.text(call.func).startswith("self."):
+        names.setdefault(key, key)
+    return key in names and _compares(function, names[run.text(use.node)], names[key]) is not None
 
 
 _MEETS = frozenset({"difference", "iterate", "operand"})
@@ -181,7 +272,10 @@ _KEPT = frozenset(
 
 
 def _words(name: str) -> list[str]:
-    return name.lower().replace(".", "_").replace("[", "_").split("_")
+    return _WORD.findall(name.lower())
+
+
+_WORD = re.compile("[a-z0-9]+")
 
 
 def _live(ref: Ref, module: Obj, write: Write) -> bool:
@@ -312,7 +406,8 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
             if any(one.kind == DETACH for one in ref.chain) and any(write.op == ".data =" for write in run.log):
                 continue  # the old storages are kept, and the parameters have other ones
             for other in cls.methods.values():
-                read = _compares(other, key[1:], slot[1:], given) if other is not method else None
+                now = f"self{slot}" if slot else given
+                read = _compares(other, f"self{key}", now) if other is not method else None
                 if read is not None:
                     taken, of = takes(ref.chain, ref.place.node if ref.place is not None else None)
                     yield (
@@ -342,13 +437,13 @@ def parameters_on_self(module: Module, cls: Class) -> Iterator[tuple[Function, F
 _SHADOWS = frozenset("shadow shadows ema average averages averaged avg".split())
 
 
-def _compares(method: Function, kept: str, module: str, given: str) -> ast.stmt | None:
-    """The statement that takes `self.kept` and `self.module.parameters()` (or those of an argument) together, to
-    compare them, to copy back or to average."""
-    if isinstance(method.node, ast.Module):
+def _compares(function: Function, kept: str, module: str) -> ast.stmt | None:
+    """The statement that takes `kept` and `module.parameters()` together, to compare them, to copy back or to
+    average."""
+    if isinstance(function.node, ast.Module):
         return None
-    nodes = list(walk(method.node))
-    if not any(_own(node, kept) for node in nodes):
+    nodes = list(walk(function.node))
+    if not any(_is_named(node, kept) for node in nodes):
         return None
     for node in nodes:
         if not isinstance(node, (ast.For, ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
@@ -356,12 +451,12 @@ def _compares(method: Function, kept: str, module: str, given: str) -> ast.stmt 
         inside = list(walk(node))
         if any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) for one in inside):
             continue
-        reads = any(_own(one, kept) for one in inside)
+        reads = any(_is_named(one, kept) for one in inside)
         now = any(
             isinstance(one, ast.Call)
             and isinstance(one.func, ast.Attribute)
             and one.func.attr in ("parameters", "named_parameters")
-            and (_own(one.func.value, module) if module else getattr(one.func.value, "id", "") == given)
+            and _is_named(one.func.value, module)
             for one in inside
         )
         if reads and now and any(_is_comparison(one) for one in inside):
@@ -369,8 +464,11 @@ def _compares(method: Function, kept: str, module: str, given: str) -> ast.stmt 
     return None
 
 
-def _own(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == name and getattr(node.value, "id", "") == "self"
+def _is_named(node: ast.AST, text: str) -> bool:
+    """Whether a node is a name, or an attribute of `self`, that reads like this."""
+    if isinstance(node, ast.Attribute):
+        return f"self.{node.attr}" == text and getattr(node.value, "id", "") == "self"
+    return isinstance(node, ast.Name) and node.id == text
 
 
 def _is_comparison(node: ast.AST) -> bool:
@@ -380,6 +478,78 @@ def _is_comparison(node: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
             return name in ("copy_", "dist", "sub", "mul_", "lerp_") or library.compares(name)
     return False
+
+
+def kept_before_writes(run: Run) -> None:
+    """At the end: the data of a tensor is kept on an object, under a name that says that it is to stay as it was; the
+    function has written the tensor in place since, and another one reads what is kept."""
+    for one in run.handed:
+        match one.site:
+            case ast.Assign(targets=[ast.Attribute() | ast.Subscript() as target], value=taken):
+                pass
+            case _:
+                continue
+        kinds = {link.kind for link in one.ref.chain}
+        if one.mixed or one.ref.obj.moved or DETACH not in kinds or not kinds <= {ALIAS, DETACH}:
+            continue
+        kept = not _KEPT.isdisjoint(_words(run.text(target)))
+        write = _in_place_since(run, one) if kept and not _set_again(run, target) else None
+        read = _read_elsewhere(run, target) if write is not None else None
+        if write is None or read is None:
+            continue
+        place = one.ref.place
+        run.fact(
+            StaleSnapshot(
+                site=one.site,
+                reader=run.short(target),
+                module=place.name if place is not None else one.ref.obj.key or "the tensor",
+                call="parameter",
+                changed=write.node,
+                change=write.op,
+                read=read,
+                copies=tuple(link.op for link in one.ref.chain if link.kind == DETACH),
+                stored=True,
+                role="item",
+                kept=True,
+                made=taken,
+                taken=taken,
+                takes="value",
+            )
+        )
+
+
+def _in_place_since(run: Run, one: Handed) -> Write | None:
+    """The write of a tensor in place after it was stored."""
+    obj = one.ref.obj
+    for write in run.log:
+        if write.ref.obj is obj and write.tick > one.tick and not write.mixed and not exclusive(write.arms, one.arms):
+            proven = obj.param or run.evidence(obj, write.stmt) > 1
+            if write.how == "method" or (write.how == "augmented" and proven):
+                return write
+    return None
+
+
+def _set_again(run: Run, target: ast.expr) -> bool:
+    """Whether a later statement of the function puts something else there: a copy, perhaps."""
+    text, stored = run.text(target), run.function.found.get(ast.Assign, ())
+    others = (one for node in stored for one in node.targets if start_of(one) > start_of(target))
+    return any(run.text(one) == text for one in others)
+
+
+def _read_elsewhere(run: Run, target: ast.Attribute | ast.Subscript) -> ast.expr | None:
+    """Where another method of the class (outside of one, another function) reads what was stored: an attribute, an
+    item of it, an item of that key."""
+    cls = run.function.cls
+    below = run.module.below(run.module.survey.body.node if cls is None else cls.node)
+    named: list[ast.expr] = []
+    match target:
+        case ast.Attribute(attr=name) | ast.Subscript(value=ast.Attribute(attr=name), slice=ast.Name()):
+            named += below.attributes.get(name, ())
+        case ast.Subscript(slice=ast.Constant(value=str(key))):
+            items = (below.parents.get(text) for text in below.texts.get(key, ()))
+            named += [item for item in items if isinstance(item, ast.Subscript)]
+    read = (one for one in named if isinstance(one.ctx, ast.Load))  # type: ignore[attr-defined]
+    return next((one for one in read if not stands_in(one, run.function.node)), None)
 
 
 # ----- the state of an optimizer

@@ -282,7 +282,7 @@ def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list
         return
     compared = kept = False
     if snapshot.op == "parameters":
-        compared, kept = intended(use, uses, write)
+        compared, kept = intended(run, use, uses, write)
     taken, of = takes(ref.chain, place.node)
     run.fact(
         StaleSnapshot(

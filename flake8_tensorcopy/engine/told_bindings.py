@@ -43,7 +43,7 @@ _LISTS = frozenset({"list", "tuple", "dict", "set", "OrderedDict"})
 _MOVES = frozenset({"cpu", "cuda", *CASTS})
 _KEEPERS = _PARAMETERS | _LAZY | _LISTS | {"copy"}
 # What a call by any other name gives is bound, and that is all.
-_SPECIAL = _KEEPERS | _MOVES | JOINS | {"defaultdict", "size"}
+_SPECIAL = _KEEPERS | _MOVES | JOINS | library.MODULE_SELF | {"defaultdict", "size"}
 # The types of expression for which the questions below can have an answer.
 _KEEPING = frozenset({ast.Call, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.ListComp, ast.SetComp, ast.Tuple})
 _ALIASING = frozenset({ast.Attribute, ast.Call, ast.IfExp, ast.Name})
@@ -254,6 +254,10 @@ def _named_again(owner: Function, target: ast.expr, value: ast.expr) -> int:
             if value.id in owner.moved:
                 return MODULE_ALIAS
             owner.moved.add(value.id)
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in library.MODULE_SELF:
+            return 0
+        value = value.func.value
     if isinstance(target, ast.Subscript):
         target = target.value
     if type(target) not in _NAMED or type(value) not in _NAMED:

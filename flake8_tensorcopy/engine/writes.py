@@ -220,7 +220,10 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
         run.shared_objs[(SharedWrite, write.node)] = ref.obj
     kept = ref.obj.owner in ("attribute", "item") and not (ref.obj.parent is not None and _of_a_call(ref.obj.parent))
     if several and kept and ref.place is not None:
-        unowned = any(other.obj is not ref.obj and other.obj.owner == "fresh" and not other.chain for other in value)
+        unowned = any(
+            other.obj is not ref.obj and other.obj.owner == "fresh" and not other.chain and not _beside(run, other, ref)
+            for other in value
+        )
         if unowned and ref.chain and ref.chain[-1].kind == ALIAS:
             run.fact(
                 JoinedWrite(
@@ -240,6 +243,13 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
 def _of_a_call(obj: Obj) -> bool:
     """What a call gave and no name holds."""
     return obj.made == "call" and not obj.key
+
+
+def _beside(run: Run, made: Ref, kept: Ref) -> bool:
+    """Whether a new value is put where the kept one comes from: `buf = state["buf"] = torch.zeros(2)`."""
+    holder = kept.obj.parent
+    held = run.now.fields(holder).values() if holder is not None else ()
+    return any(one.obj is made.obj for value in held for one in value.refs)
 
 
 def lost_write(run: Run, node: ast.AST, value: Value, op: str) -> None:

@@ -50,7 +50,7 @@ class ModuleAlias(Fact):
     module: str  # the other name
     how: str  # assignment, `to`, `copy.copy`
     trained: ast.AST
-    training: str
+    training: str  # nothing: it is called with gradients there, to be trained elsewhere
     read: ast.AST | None
     taken: ast.AST | None = None  # the expression that should be a copy: of the module, or the call of `copy.copy`
     keeps: bool = True  # the site binds `name`, and not the name of what is trained
@@ -59,7 +59,7 @@ class ModuleAlias(Fact):
         read = () if self.read is None else (region.step(self.read, f"`{self.name}` is used"),)
         return (
             region.step(self.site, f"`{self.name}` and `{self.module}` have the same parameters"),
-            region.step(self.trained, f"`{self.training}` trains them"),
+            region.step(self.trained, f"`{self.training or self.module}` trains them"),
             *read,
         )
 

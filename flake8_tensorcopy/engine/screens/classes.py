@@ -41,7 +41,7 @@ def repeats_on_self(survey: Survey, cls: Class) -> bool:
 
 def aliases_on_self(survey: Survey, cls: Class) -> bool:
     """A method may give one module two attributes, of which one is to be another module; and a method trains, or writes
-    parameters."""
+    parameters, or calls something without gradients."""
     if not any(
         method.features & MODULE_ALIAS and not method.static and _names_twice(survey, method)
         for method in cls.methods.values()
@@ -51,7 +51,12 @@ def aliases_on_self(survey: Survey, cls: Class) -> bool:
         sketch = sketch_of(survey, method)
         if trains(sketch, loads=True) or (method.features & WRITE and writes_part(sketch)):
             return True
+        if not _WITHOUT_GRADIENTS.isdisjoint(method.calls):
+            return True
     return False
+
+
+_WITHOUT_GRADIENTS = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def _names_twice(survey: Survey, method: Function) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.features import INPLACE_MODULE, WRITE
+from flake8_tensorcopy.engine.methods import is_property
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.groups import (
     CONVERTED,
@@ -92,6 +93,18 @@ class Sketches:
         for function in self.survey.all:
             if function.name[:2] != "__" or function.name in _CALLED:
                 found.setdefault(function.name, []).append(function)
+        return found
+
+    @cached_property
+    def properties(self) -> dict[str, frozenset[str]]:
+        """The attributes of the object that properties may return."""
+        from flake8_tensorcopy.engine.screens.reach import attributes_returned
+
+        found: dict[str, frozenset[str]] = {}
+        for function in self.survey.all:
+            if function.cls is not None and is_property(function):
+                held = attributes_returned(self.survey, function)
+                found[function.name] = found.get(function.name, NOTHING) | held
         return found
 
     def called(self, name: str) -> list[Effects]:

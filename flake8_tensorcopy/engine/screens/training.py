@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine import library
-from flake8_tensorcopy.engine.features import WEIGHTS, WRITE
+from flake8_tensorcopy.engine.features import DETACH, WEIGHTS, WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.parts import writes_part, written
 from flake8_tensorcopy.engine.screens.sketch import Sketch
@@ -30,13 +30,25 @@ def module_alias(sketch: Sketch) -> bool:
 def stale_snapshot(sketch: Sketch) -> bool:
     """A module is asked for its state or parameters, there or in what is called or by another method, or for a weight;
     and a module is trained or loaded, or something is written that it is asked for its state; or the state is kept on
-    the object."""
+    the object.  Or an object keeps the data of a tensor, and something is written."""
     function = sketch.function
+    if sketch.features & WRITE and sketch.features & DETACH and _keeps_data(function):
+        return True
     if not (sketch.features & WEIGHTS or _asks(sketch)):
         return False
     if trains(sketch, loads=True) or _restored(function):
         return True
     return bool(sketch.features & WRITE) and _writes_held(sketch)
+
+
+def _keeps_data(function: Function) -> bool:
+    """`self.backup[name] = param.data`"""
+    for node in function.found.get(ast.Assign, ()):
+        if isinstance(node.targets[0], (ast.Attribute, ast.Subscript)):
+            value = node.value.func if isinstance(node.value, ast.Call) else node.value
+            if isinstance(value, ast.Attribute) and value.attr in ("data", "detach"):
+                return True
+    return False
 
 
 def _asks(sketch: Sketch) -> bool:

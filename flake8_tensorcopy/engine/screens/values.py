@@ -52,6 +52,8 @@ def _of_attribute(trace: Trace, node: ast.Attribute, base: Groups, name: str) ->
         trace.flag(base, VIEWED)
         return base, name
     held = trace.attribute(base, node.attr)
+    for behind in sorted(trace.file.properties.get(node.attr, ())):
+        held += trace.attribute(base, behind)
     if node.attr == "grad":
         trace.flag(held, GRADIENT)
     return held, name if "." in name else f"{name}.{node.attr}"
