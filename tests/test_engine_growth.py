@@ -54,7 +54,7 @@ SIZES: dict[Callable[[int], str], int] = {
     shapes.exits: 30,
     shapes.attributes: 30,
     shapes.returning: 10,
-    shapes.trainings: 10,
+    shapes.trainings: 20,
     shapes.heads: 10,
 }
 

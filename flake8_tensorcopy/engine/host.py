@@ -153,10 +153,5 @@ def _on_any_device(run: Run, node: ast.expr, value: Value) -> bool:
 def reduced_on_host(run: Run, given: ast.expr, value: Value, others: list[Value], op: Op) -> None:
     """`x.cpu().max()`, `torch.max(x.cpu())`: the whole tensor travels, one number is wanted, or one for each row; no
     other tensor, which may be on the host only, takes part."""
-    if shrinks(op) and not any(other.refs for other in others):
+    if op.shrinks and not any(other.refs for other in others):
         narrowed_on_host(run, value, given, "reduced")
-
-
-def shrinks(op: Op) -> bool:
-    """Whether what an operation gives of one tensor takes fewer bytes: a number, bools, the places of the largest."""
-    return op.zero_dim or op.dtype == "bool" or op.name.endswith((".argmax", ".argmin", ".count_nonzero"))

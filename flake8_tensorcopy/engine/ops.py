@@ -183,6 +183,11 @@ class Op:
         """The result certainly has the memory of argument `of`."""
         return self.of >= 0 and self.result in ("view", "same", "array")
 
+    @property
+    def shrinks(self) -> bool:
+        """The result for one tensor takes fewer bytes: a number, bools, the places of the largest elements."""
+        return self.zero_dim or self.dtype == "bool" or self.name.endswith((".argmax", ".argmin", ".count_nonzero"))
+
 
 def method(name: str) -> Op | None:
     """The method or property `name` of `torch.Tensor`, or None."""

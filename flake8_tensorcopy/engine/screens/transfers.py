@@ -6,7 +6,6 @@ import ast
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.features import ASYNC, TO_HOST
-from flake8_tensorcopy.engine.host import shrinks
 from flake8_tensorcopy.engine.library import DEVICE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.costs import to_host
@@ -151,13 +150,13 @@ def host_scalar(sketch: Sketch) -> bool:
         if type(func) is ast.Attribute and func.value in made:
             apart.discard(func.value)
             op = ops.method(func.attr)
-            if func.attr in ("item", "tolist") or (op is not None and shrinks(op)):
+            if func.attr in ("item", "tolist") or (op is not None and op.shrinks):
                 return True
         if node.args or node.keywords:
             given = [*node.args, *(one.value for one in node.keywords)]
             if any(one in made or (named and type(one) is ast.Name and one.id in named) for one in given):
                 op = ops.function(f"torch.{name}") if (name := sketch.torch_name(func)) else None
-                if _shows(node) or (op is not None and shrinks(op)):
+                if _shows(node) or (op is not None and op.shrinks):
                     return True
                 apart.difference_update(given)
     for node in found.get(ast.Return, ()):
