@@ -815,11 +815,13 @@ def _element_of_ref(run: Run, node: ast.AST, ref: Ref) -> Value:
         return Value((ref.derive(link),))
     if obj.kind == "dict":
         return STRING
-    fields = [held for slot, held in run.now.fields(obj).items() if not per_pass(slot)]
+    held_in = run.now.fields(obj) if obj.kind in ("list", "tuple", "iter") else {}
     if obj.data == "each" or (obj.kind == "list" and obj.owner != "fresh"):
         # Whatever stands for all the items, not those that were met by their index.
-        fields = [held for slot, held in run.now.fields(obj).items() if slot in ("[*]", "[+]")]
-    if obj.kind in ("list", "tuple", "iter") and fields:
+        fields = [held_in[slot] for slot in ("[*]", "[+]") if slot in held_in]
+    else:
+        fields = [held for slot, held in held_in.items() if not per_pass(slot)]
+    if fields:
         # What was put into somebody else's list stands beside what was there.
         joined: Value | None = run.item_per_pass(obj, node) if obj.owner != "fresh" else None
         for held in fields:
