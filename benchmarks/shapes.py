@@ -251,6 +251,16 @@ def closures(size: int) -> str:
     )
 
 
+def composed(size: int) -> str:
+    """Modules that each hold the one before, all under one name."""
+    return HEAD + "\n\n".join(
+        f"class Layer{n}(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"        self.inner = {f'Layer{n - 1}()' if n else 'nn.Linear(3, 3)'}\n\n"
+        "    def forward(self, x):\n        x = self.inner(x)\n        x += 1\n        return x\n"
+        for n in range(size)
+    )
+
+
 def carried(size: int) -> str:
     """Functions that hand one object on, each of which changes one more of the tensors that it holds."""
     return HEAD + "".join(
@@ -280,6 +290,7 @@ SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "training loops in a row": (trainings, (10, 100, 1_000)),
     "losses in one loop": (heads, (10, 100, 1_000)),
     "functions in one function": (closures, (10, 100, 1_000)),
+    "modules in modules": (composed, (5, 50, 500)),
     "functions that hand an object on": (carried, (5, 50, 500)),
     "methods of one class": (methods, (5, 50, 500)),
     "loops in a row": (loops, (10, 100, 1_000)),

@@ -79,6 +79,7 @@ LONG: dict[Callable[[int], str], int] = {
     shapes.loops: 40,
     shapes.calls: 40,
     shapes.carried: 40,
+    shapes.composed: 40,
     shapes.closures: 200,
     shapes.methods: 40,
 }

@@ -162,6 +162,10 @@ _TRIGGERS: dict[str, tuple[int, ...]] = {
 
 
 def _makes_optimizers(survey: Survey, cls: Class) -> bool:
+    return survey.once(_optimizers)
+
+
+def _optimizers(survey: Survey) -> bool:
     return any(function.features & OPTIMIZER for function in survey.all)
 
 

@@ -122,7 +122,6 @@ def _evaluated(trace: Trace, node: ast.Call, qualified: str | None) -> Given:
     name = ""
     if qualified is None and isinstance(func, ast.Attribute):
         receiver, name = path(trace, func.value)
-        # Any method of an array may read it; of something unknown, one that tensors have.
         # Any method of an array may read it; of something else, one that tensors have.
         known = ops.method(func.attr) is not None or any(find(one).flags & ARRAY for one in receiver)
         if receiver and name and known:
@@ -198,16 +197,16 @@ def _of_name(trace: Trace, given: Given, name: str) -> Groups | None:
 
 def _of_module(trace: Trace, given: Given, called: Groups) -> Groups:
     """What a call of a module of torch.nn gives back, and writes if it works in place."""
-
     func = given.node.func
-    marks = frozenset(mark for one in called for mark in find(one).made)
+    made = [find(one).made for one in called]
     if isinstance(func, ast.Attribute):
-        marks |= trace.file.made_of(func.attr)
-    if IN_PLACE in marks:
+        made.append(trace.file.made_of(func.attr))
+    in_place = any(IN_PLACE in marks for marks in made)
+    if in_place:
         for one, groups in zip(given.node.args, given.arguments, strict=True):
             trace.write(groups, _shown(trace, one), one, given.node, "activation", given.first)
             trace.keep(groups, given.node)
-    if IN_PLACE in marks or PASSING in marks:
+    if in_place or any(PASSING in marks for marks in made):
         every = given.every
         trace.flag(every, CONVERTED)
         return every

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 MAX_DEPTH = 8  # of calls that are looked into; what lies deeper may do anything
+MAX_MEANT = 16  # functions that a call may be of
 MAX_PATHS = 32  # of all effects of a function: callers carry each of them on; one that has more may do anything
 
 _CALLED = ("forward", "__call__")  # what a call of an object runs
@@ -56,6 +57,15 @@ class Effects(NamedTuple):
     fresh: int | None = None  # flags of what it makes and returns, if there are any
 
 
+def _of_any(several: list[Effects]) -> list[Effects]:
+    """The effects of a call that may be of one of several functions; of very many, all that any of them might do."""
+    if len(several) <= MAX_MEANT:
+        return several
+    every = [effect for one in several for effect in one.groups]
+    written, recorded = any(effect.written for effect in every), any(effect.recorded for effect in every)
+    return [Effects({}, (Effect((("self", ()), ("", ())), written, recorded, True, HANDED_ON),), 0)]
+
+
 class Sketches:
     """The functions of one file, and what is asked of them by name; each part made when it is first asked for."""
 
@@ -69,6 +79,7 @@ class Sketches:
         self._known: dict[Function, Sketch] = {}
         self._called: dict[str, list[Effects]] = {}
         self._on: dict[tuple[Class, str], list[Effects]] = {}
+        self._objects: dict[str, list[Effects]] = {}
         self._callers: dict[frozenset[str], frozenset[str]] = {}
         self._called_by: dict[str, list[str]] | None = None
 
@@ -113,10 +124,16 @@ class Sketches:
         if known is None:
             self._called[name] = []  # until it is known: a call that comes back to this adds nothing
             known = [one for function in self.by_name.get(name, ()) if (one := self._effects(function)) is not None]
-            for cls in sorted(self.made_of(name)):
-                if cls[0] != "<":
-                    known += self.called_objects(cls)
-            self._called[name] = known
+            known = self._called[name] = _of_any([*known, *self._held(name)])
+        return known
+
+    def _held(self, attribute: str) -> list[Effects]:
+        """The effects of a call of what attributes of that name hold."""
+        known = self._objects.get(attribute)
+        if known is None:
+            self._objects[attribute] = []
+            classes = [made for made in sorted(self.made_of(attribute)) if made[0] != "<"]
+            known = self._objects[attribute] = _of_any([one for made in classes for one in self.called_objects(made)])
         return known
 
     def _effects(self, function: Function) -> Effects | None:
@@ -139,9 +156,7 @@ class Sketches:
                 effects = self._effects(method)
                 known = [] if effects is None else [effects]
             else:
-                known = [
-                    one for made in sorted(self.made_of(name)) if made[0] != "<" for one in self.called_objects(made)
-                ]
+                known = self._held(name)
             self._on[mark] = known
         return known
 
