@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flake8_tensorcopy.engine import analysis, calls, evaluate, flow, operations, parts, staleness, state, summaries
+from flake8_tensorcopy.engine import (
+    analysis,
+    calls,
+    evaluate,
+    flow,
+    indexing,
+    operations,
+    parts,
+    staleness,
+    state,
+    summaries,
+)
 from flake8_tensorcopy.engine import ops as table
 from flake8_tensorcopy.engine.facts import StaleRead
 from flake8_tensorcopy.engine.values import Ref, Value
@@ -379,8 +390,8 @@ def test_a_view_taken_for_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
             return evaluate.copy_of(run, node, ref, "index", node.slice, whole)
         return real(run, node, ref, kind, whole)
 
-    real = evaluate._item_of_ref
-    monkeypatch.setattr(evaluate, "_item_of_ref", item)
+    real = indexing._item_of_ref
+    monkeypatch.setattr(indexing, "_item_of_ref", item)
     assert compare.MISSED in caught()
 
 

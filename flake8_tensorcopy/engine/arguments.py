@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine.evaluate import element_of, evaluate
+from flake8_tensorcopy.engine.evaluate import evaluate
+from flake8_tensorcopy.engine.iteration import element_of
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.registration import passed
 from flake8_tensorcopy.engine.run import Run

@@ -6,22 +6,9 @@ import ast
 
 from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.cuts import made_leaf
+from flake8_tensorcopy.engine.displays import container, store_item
 from flake8_tensorcopy.engine.duplicates import indexed_update
-from flake8_tensorcopy.engine.evaluate import (
-    arithmetic,
-    array_like,
-    container,
-    element_of,
-    evaluate,
-    held_by,
-    index_kind,
-    index_part,
-    index_text,
-    item_key,
-    operator,
-    store_item,
-    subscript_of,
-)
+from flake8_tensorcopy.engine.evaluate import evaluate, held_by
 from flake8_tensorcopy.engine.facts import (
     Copy,
     LostWrite,
@@ -32,13 +19,16 @@ from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import clear
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, root_of, sink, written_from
 from flake8_tensorcopy.engine.host import moved_to_host
+from flake8_tensorcopy.engine.indexing import array_like, index_kind, index_part, index_text, item_key, subscript_of
 from flake8_tensorcopy.engine.items import PER_KEY, each_item, exact_items
+from flake8_tensorcopy.engine.iteration import element_of
 from flake8_tensorcopy.engine.layouts import unpacked
 from flake8_tensorcopy.engine.leaves import marked
 from flake8_tensorcopy.engine.loading import unpacked_batch
 from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import unpacked_part
+from flake8_tensorcopy.engine.operators import arithmetic, operator
 from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
 from flake8_tensorcopy.engine.recurrent import averaged_in_place, kept

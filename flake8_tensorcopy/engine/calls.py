@@ -15,13 +15,7 @@ from flake8_tensorcopy.engine.containers import container_method, shallow_copy
 from flake8_tensorcopy.engine.copied_graph import called, called_inside
 from flake8_tensorcopy.engine.cuts import constructed
 from flake8_tensorcopy.engine.distributions import distribution, distribution_method
-from flake8_tensorcopy.engine.evaluate import (
-    CONTAINERS,
-    evaluate,
-    fresh,
-    is_imported,
-    pointer_test,
-)
+from flake8_tensorcopy.engine.evaluate import CONTAINERS, evaluate, fresh, is_imported
 from flake8_tensorcopy.engine.expansion import materialised, repeated
 from flake8_tensorcopy.engine.facts import changed
 from flake8_tensorcopy.engine.features import CHAINED, LAYOUT, TENSOR_OF
@@ -58,6 +52,7 @@ from flake8_tensorcopy.engine.mutated import items_given
 from flake8_tensorcopy.engine.names import canonical
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.operations import apply_op, backward, clone_detach, tensor_method
+from flake8_tensorcopy.engine.operators import pointer_test
 from flake8_tensorcopy.engine.parameters import wrapped_inside
 from flake8_tensorcopy.engine.premises import met
 from flake8_tensorcopy.engine.recurrent import kept_by_callee

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.assign import bind_target
-from flake8_tensorcopy.engine.evaluate import container, element_of, evaluate
+from flake8_tensorcopy.engine.displays import container
+from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.items import all_rows, differs, each_objects, exact_items
+from flake8_tensorcopy.engine.iteration import element_of
 from flake8_tensorcopy.engine.loops import elements
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parameters import wrapped_in_each_pass

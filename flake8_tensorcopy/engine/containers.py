@@ -6,16 +6,12 @@ import ast
 from collections.abc import Callable
 
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.evaluate import (
-    CONTAINERS,
-    container,
-    element_of,
-    store_item,
-    values_of,
-)
+from flake8_tensorcopy.engine.displays import container, store_item
+from flake8_tensorcopy.engine.evaluate import CONTAINERS
 from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.generators import one_shot, spend
 from flake8_tensorcopy.engine.items import PER_KEY, each_row, exact_items, note_first
+from flake8_tensorcopy.engine.iteration import element_of, values_of
 from flake8_tensorcopy.engine.parts import Row
 from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.retained import keep_in_container

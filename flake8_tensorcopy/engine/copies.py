@@ -11,6 +11,7 @@ from flake8_tensorcopy.engine.facts.base import Copy
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import beside
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.values import MAYBE, NUMPY, UNSURE, Arm, Chain, Link, Obj, Place, Ref, Write
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ def _optional(run: Run, argument: ast.AST | None) -> bool:
     defaults += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
     if any(one is argument and isinstance(default, ast.Constant) for one, default in defaults):
         return True
-    text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    text = text_of(argument.annotation) if argument.annotation is not None else ""
     return "Optional" in text or "None" in text
 
 

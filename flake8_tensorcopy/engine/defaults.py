@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.features import INPLACE_MODULE, WRITE
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.run import Run, last_state
 from flake8_tensorcopy.engine.source import Class, Function, FunctionNode
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, NUMPY, VIEW
 
 # Links through which a write surely reaches what was handed in.
@@ -200,7 +201,7 @@ def _made_in_body(module: Module, cls: Class) -> Iterator[tuple[str, ast.expr]]:
                     pass
                 case _:
                     continue
-            if isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] == "field":
+            if isinstance(value, ast.Call) and text_of(value.func).rpartition(".")[2] == "field":
                 # Of a dataclass: `field(default=torch.zeros(3))`.
                 value = next((one.value for one in value.keywords if one.arg == "default"), value)
             if not isinstance(value, ast.Constant) and not meant_to_be_shared(name):

@@ -6,17 +6,13 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import flake8_tensorcopy.engine.expressions  # noqa: F401  (fills in the table of `evaluate`)
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.assign import assign, augmented_assignment, bind_target, swap
 from flake8_tensorcopy.engine.blocks import PLAIN, denied, entered, passed, put_into_block
 from flake8_tensorcopy.engine.containers import item_deleted
 from flake8_tensorcopy.engine.duplicates import assigned_update
-from flake8_tensorcopy.engine.evaluate import (
-    arm_of,
-    element_of,
-    evaluate,
-    outside_of,
-)
+from flake8_tensorcopy.engine.evaluate import evaluate, outside_of
 from flake8_tensorcopy.engine.features import COSTS, GROWN, KEPT_ITEMS, LAYOUT, STATE_DICT
 from flake8_tensorcopy.engine.forms import calls_for_nothing
 from flake8_tensorcopy.engine.generators import leaves_early
@@ -28,9 +24,11 @@ from flake8_tensorcopy.engine.graph import (
 )
 from flake8_tensorcopy.engine.growth import grown_in_loop
 from flake8_tensorcopy.engine.items import exact_items
+from flake8_tensorcopy.engine.iteration import element_of
 from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.operators import arm_of
 from flake8_tensorcopy.engine.outcomes import (
     accumulated,
     batch_of_tensors,

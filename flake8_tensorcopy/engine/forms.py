@@ -47,7 +47,7 @@ def calls_for_nothing(node: ast.expr) -> list[ast.Call]:
     return []
 
 
-def cloned_operand(node: ast.expr) -> ast.expr:
+def applied_to(node: ast.expr) -> ast.expr:
     """The expression that a call of `clone` copies, or a call of `detach` takes off the graph."""
     if isinstance(node, ast.Call) and (
         given := [*node.args, *(one.value for one in node.keywords if one.arg == "input")]

@@ -11,12 +11,7 @@ from flake8_tensorcopy.engine.backward import autograd_backward
 from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
 from flake8_tensorcopy.engine.copied_graph import copied
 from flake8_tensorcopy.engine.cuts import made_leaf
-from flake8_tensorcopy.engine.evaluate import (
-    CONTAINERS,
-    arithmetic,
-    fresh,
-    is_imported,
-)
+from flake8_tensorcopy.engine.evaluate import CONTAINERS, fresh, is_imported
 from flake8_tensorcopy.engine.expanded import parameter_over
 from flake8_tensorcopy.engine.features import EXPAND
 from flake8_tensorcopy.engine.freezing import applied, asked_by, switch
@@ -27,6 +22,7 @@ from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.loops import note_sync
 from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.names import TYPED
+from flake8_tensorcopy.engine.operators import arithmetic
 from flake8_tensorcopy.engine.parameters import wrap
 from flake8_tensorcopy.engine.replaced import stored
 from flake8_tensorcopy.engine.rewrapped import rewrapped

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.around import path_to
+from flake8_tensorcopy.engine.texts import text_of
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
@@ -23,7 +24,7 @@ def leaves(body: list[ast.stmt]) -> bool:
 
 def surely_there(module: Module, node: ast.expr) -> bool:
     """Whether a name or an attribute cannot be None where it stands: it is asked for, or used as something, before."""
-    text = ast.unparse(node)
+    text = text_of(node)
     inner: ast.AST = node
     for outer in reversed(path_to(module, node)):
         match outer:
@@ -43,8 +44,8 @@ def surely_there(module: Module, node: ast.expr) -> bool:
                 return True
             match earlier:
                 case ast.Assign(targets=[target], value=ast.Name() | ast.Attribute() as value):
-                    if ast.unparse(target) == text:
-                        text = ast.unparse(value)
+                    if text_of(target) == text:
+                        text = text_of(value)
                         continue
             if _binds(earlier, text):
                 return False
@@ -85,8 +86,8 @@ def _is_none(test: ast.expr, text: str) -> bool:
 
 def _names(node: ast.expr) -> tuple[str, ...]:
     if isinstance(node, ast.NamedExpr):
-        return node.target.id, ast.unparse(node.value)
-    return (ast.unparse(node),)
+        return node.target.id, text_of(node.value)
+    return (text_of(node),)
 
 
 def _makes_sure(statement: ast.stmt, text: str) -> bool:
@@ -104,9 +105,9 @@ def _makes_sure(statement: ast.stmt, text: str) -> bool:
 def _uses(node: ast.AST, text: str) -> bool:
     """Whether an attribute, an item or a sum of the value is taken, in any case."""
     match node:
-        case ast.Attribute(value=value) | ast.Subscript(value=value) if ast.unparse(value) == text:
+        case ast.Attribute(value=value) | ast.Subscript(value=value) if text_of(value) == text:
             return True
-        case ast.BinOp(left=left, right=right) if text in (ast.unparse(left), ast.unparse(right)):
+        case ast.BinOp(left=left, right=right) if text in (text_of(left), text_of(right)):
             return True
     return not isinstance(node, _PERHAPS) and any(_uses(child, text) for child in ast.iter_child_nodes(node))
 
@@ -116,7 +117,7 @@ def _binds(statement: ast.AST, text: str) -> bool:
     return any(
         isinstance(part, (ast.Name, ast.Attribute))
         and isinstance(part.ctx, (ast.Store, ast.Del))
-        and f"{text}.".startswith(f"{ast.unparse(part)}.")
+        and f"{text}.".startswith(f"{text_of(part)}.")
         for part in ast.walk(statement)
     )
 

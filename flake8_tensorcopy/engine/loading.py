@@ -6,8 +6,9 @@ import ast
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.evaluate import element_of, is_imported
+from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import DatasetMove, LegacyDevice
+from flake8_tensorcopy.engine.iteration import element_of
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.source import Class, Function, collators
 from flake8_tensorcopy.engine.transfers import device_type, move_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.source import Function
+from flake8_tensorcopy.engine.texts import text_of
 
 # Methods that set what the object holds.
 SETS = frozenset(
@@ -32,7 +33,7 @@ def hands_out(method: Function) -> bool:
         return name in ("__call__", "__next__", "__getitem__")
     node = method.node
     decorators = [] if isinstance(node, ast.Module) else node.decorator_list
-    return not any("property" in ast.unparse(item) for item in decorators)
+    return not any("property" in text_of(item) for item in decorators)
 
 
 def is_property(method: Function) -> bool:

@@ -6,12 +6,8 @@ import ast
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.evaluate import (
-    CONTAINERS,
-    container,
-    evaluate,
-    fresh,
-)
+from flake8_tensorcopy.engine.displays import container
+from flake8_tensorcopy.engine.evaluate import CONTAINERS, evaluate, fresh
 from flake8_tensorcopy.engine.features import REPEAT, TURNED
 from flake8_tensorcopy.engine.freezing import Asked, applied, asked_by, frozen, switch
 from flake8_tensorcopy.engine.graph import graph_of_result

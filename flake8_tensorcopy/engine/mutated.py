@@ -240,10 +240,10 @@ def _overwrites(write: Write) -> bool:
     """Whether nothing is left of what was there before."""
     node = write.node
     if write.how == "out" and isinstance(node, ast.Call):
-        return all(ast.unparse(given) != write.target for given in node.args)
+        return all(text_of(given) != write.target for given in node.args)
     if write.op in OVERWRITES:
         return True
-    return write.how == "subscript" and isinstance(node, ast.Subscript) and ast.unparse(node.slice) in (":", "...")
+    return write.how == "subscript" and isinstance(node, ast.Subscript) and text_of(node.slice) in (":", "...")
 
 
 def _stores(write: Write) -> bool:

@@ -7,12 +7,8 @@ import ast
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.cuts import made_leaf
-from flake8_tensorcopy.engine.evaluate import (
-    container,
-    copy_of,
-    fresh,
-    is_imported,
-)
+from flake8_tensorcopy.engine.displays import container
+from flake8_tensorcopy.engine.evaluate import copy_of, fresh, is_imported
 from flake8_tensorcopy.engine.facts import CloneDetach
 from flake8_tensorcopy.engine.forms import JOINS
 from flake8_tensorcopy.engine.freezing import asked_by, switch
@@ -33,8 +29,9 @@ from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
 from flake8_tensorcopy.engine.saved import detached_view, record, record_in_place
 from flake8_tensorcopy.engine.selfcopy import aliased_out
-from flake8_tensorcopy.engine.source import cloned_operand
+from flake8_tensorcopy.engine.source import applied_to
 from flake8_tensorcopy.engine.storages import moved
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.trained import moved_by
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -322,9 +319,9 @@ def really_overlaps(run: Run, short: str, node: ast.Call, first: int) -> bool:
         return _strides_overlap(node.args[first:])
     if not args:
         return True
-    own = isinstance(node.func, ast.Attribute) and ast.unparse(args[0]) in (
-        f"{ast.unparse(node.func.value)}.shape",
-        f"{ast.unparse(node.func.value)}.size()",
+    own = isinstance(node.func, ast.Attribute) and text_of(args[0]) in (
+        f"{text_of(node.func.value)}.shape",
+        f"{text_of(node.func.value)}.size()",
     )
     return not own and not all(_is_minus_one(item) or _number(item) == 1 for item in args)
 
@@ -584,7 +581,7 @@ def clone_detach(run: Run, node: ast.Call, ref: Ref, inner: ast.expr) -> None:
         return
     argument = None
     if is_imported(run, inner.func) == "torch.clone":
-        argument = receiver = cloned_operand(inner)
+        argument = receiver = applied_to(inner)
     elif isinstance(inner.func, ast.Attribute) and inner.func.attr == "clone":
         receiver = inner.func.value
     else:

@@ -8,7 +8,7 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.aliases import settle_copies
 from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.defaults import shared_defaults
-from flake8_tensorcopy.engine.evaluate import evaluate, without_versions
+from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import (
     AccumulatedItem,
     DroppedResult,
@@ -20,6 +20,7 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar, shown_once
+from flake8_tensorcopy.engine.indexing import without_versions
 from flake8_tensorcopy.engine.liveness import kept_to_itself, read_later
 from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.parameters import finish_wraps

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_tensorcopy.engine.around import path_to
 from flake8_tensorcopy.engine.guards import leaves
 from flake8_tensorcopy.engine.nodes import children
+from flake8_tensorcopy.engine.texts import text_of
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
@@ -55,7 +56,7 @@ def _given(module: Module, node: ast.expr | None, alone: bool, depth: int) -> bo
             return _given(module, value, alone, depth)
         case ast.Call(func=func):
             if isinstance(func, ast.Attribute):
-                return func.attr not in _NO_TENSOR_METHODS and not ast.unparse(func).startswith(_NO_MODULES)
+                return func.attr not in _NO_TENSOR_METHODS and not text_of(func).startswith(_NO_MODULES)
             return not (isinstance(func, ast.Name) and func.id in _NO_TENSORS)
         case ast.Name() if depth < MAX_DEPTH:
             found = _reaching(module, node)
@@ -69,7 +70,7 @@ def _given(module: Module, node: ast.expr | None, alone: bool, depth: int) -> bo
 
 def _reaching(module: Module, node: ast.expr) -> Found:
     """What a name may have been bound to where it stands; nothing where that is proven to be a tensor, or unknown."""
-    text = ast.unparse(node)
+    text = text_of(node)
     found: Found = []
     inner: ast.AST = node
     for outer in reversed(path_to(module, node)):
@@ -113,9 +114,9 @@ def _of_statement(statement: ast.stmt, text: str) -> tuple[Found, bool]:
     match statement:
         case ast.Assign(targets=targets, value=value) if any(_is_bound(target, text) for target in targets):
             return [_part(targets, value, text)], True
-        case ast.AnnAssign(target=target, value=ast.expr() as value) if ast.unparse(target) == text:
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if text_of(target) == text:
             return [value], True
-        case ast.AugAssign(target=target, value=ast.Call() as value) if ast.unparse(target) == text:
+        case ast.AugAssign(target=target, value=ast.Call() as value) if text_of(target) == text:
             return [value], True
         case _ if _shows(statement, text):
             return [], True
@@ -138,7 +139,7 @@ def _anywhere(statement: ast.AST, text: str) -> Found:
     match statement:
         case ast.Assign(targets=targets, value=value) if any(_is_bound(target, text) for target in targets):
             found.append(_part(targets, value, text))
-        case ast.AnnAssign(target=target, value=ast.expr() as value) if ast.unparse(target) == text:
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if text_of(target) == text:
             found.append(value)
         case ast.NamedExpr(target=target, value=value) if target.id == text:
             found.append(value)
@@ -154,13 +155,13 @@ def _anywhere(statement: ast.AST, text: str) -> Found:
 def _is_bound(target: ast.expr, text: str) -> bool:
     if isinstance(target, (ast.Tuple, ast.List)):
         return any(_is_bound(one, text) for one in target.elts)
-    return ast.unparse(target.value if isinstance(target, ast.Starred) else target) == text
+    return text_of(target.value if isinstance(target, ast.Starred) else target) == text
 
 
 def _part(targets: list[ast.expr], value: ast.expr, text: str) -> ast.expr | None:
     """What an assignment gives to a name: the whole value, an item of a pair that is written out, or unknown."""
     for target in targets:
-        if ast.unparse(target) == text:
+        if text_of(target) == text:
             return value
         match target, value:
             case ((ast.Tuple(elts=names) | ast.List(elts=names)), (ast.Tuple(elts=items) | ast.List(elts=items))):
@@ -177,16 +178,16 @@ def _shows(statement: ast.stmt, text: str) -> bool:
     if not isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign)):
         return False
     match statement.value:
-        case ast.Call(func=ast.Attribute(value=value, attr=name)) if ast.unparse(value) == text:
+        case ast.Call(func=ast.Attribute(value=value, attr=name)) if text_of(value) == text:
             return name not in _OF_NUMBERS
         case ast.Call(
             func=ast.Attribute(value=ast.Call(func=ast.Attribute(attr="scale"), args=[given]), attr="backward")
         ):
-            return ast.unparse(given) == text
+            return text_of(given) == text
         case ast.Call(func=ast.Attribute(value=ast.BinOp(left=given, op=ast.Div()), attr="backward")):
-            return ast.unparse(given) == text
+            return text_of(given) == text
         case ast.Call(func=ast.Attribute(attr="backward" | "manual_backward"), args=[given, *_]):
-            return ast.unparse(given) == text
+            return text_of(given) == text
     return False
 
 

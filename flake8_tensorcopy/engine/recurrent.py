@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.module import MODULE_BASES
 from flake8_tensorcopy.engine.nodes import every_time, walk
 from flake8_tensorcopy.engine.retained import all_narrowed, to_detach
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.trail import Kept, ModuleCall
 from flake8_tensorcopy.engine.values import ALIAS, Obj, Ref, Value, Write
 
@@ -577,9 +578,9 @@ def _unrelated(run: Run, cls: Class, other: Class) -> bool:
 
 def _guarded_default(run: Run, part: ast.Attribute) -> bool:
     """`if self.state is None: self.state = zeros(..)`: set once."""
-    text = f"{ast.unparse(part)} is None"
+    text = f"{text_of(part)} is None"
     for node in walk(run.function.node):
-        if isinstance(node, ast.If) and text in ast.unparse(node.test):
+        if isinstance(node, ast.If) and text in text_of(node.test):
             if any(inner is part for statement in node.body for inner in walk(statement)):
                 return True
     return False

@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.operations import _target_dtype, dtype_of, on_grap
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.refine import grad_mode
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.source import behind_detach, called_name, cloned_operand, receiver_of
+from flake8_tensorcopy.engine.source import applied_to, behind_detach, called_name, receiver_of
 from flake8_tensorcopy.engine.values import DETACH, VIEW, Link, Obj, Ref, Value
 
 CASTS = frozenset("float double half bfloat16 long int short byte char bool".split())
@@ -192,7 +192,7 @@ def _moved_clone(run: Run, node: ast.Call, base: Value, name: str, args: Args, i
     target = _target_dtype(run, name, node)
     if target and target == dtype_of(source) and (name in CASTS or len(args.nodes) + len(args.keywords) == 1):
         return
-    bare = source.obj.owner == "argument" and not library.says_container(run.text(cloned_operand(clone)))
+    bare = source.obj.owner == "argument" and not library.says_container(run.text(applied_to(clone)))
     dtype = target if name in CASTS else ""
     _report(run, node, clone, "moved", name, source.obj, _evidence(run, source), bare, dtype=dtype)
     _ask(run, RedundantClone, node, source.obj)
@@ -214,7 +214,7 @@ def _stays(run: Run, args: Args, clone: ast.expr) -> bool:
         return False
     (given, _), *_ = args.all()
     text = run.text(given)
-    source = cloned_operand(clone)
+    source = applied_to(clone)
     while True:
         name = run.text(source)
         if text in (name, f"{name}.device", f"{name}.dtype"):
@@ -247,7 +247,7 @@ def _report(
 ) -> None:
     if evidence < 3 and any(name.startswith("tensordict") for name in run.names.imported.values()):
         return  # its containers of tensors have the same methods
-    copied = cloned_operand(clone)
+    copied = applied_to(clone)
     run.fact(
         RedundantClone(
             site=node,

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from flake8_tensorcopy.engine.evaluate import (
-    evaluate,
-    is_imported,
-)
+from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.graph import may_set_mode
 from flake8_tensorcopy.engine.modes import mode_of
 from flake8_tensorcopy.engine.nodes import walk

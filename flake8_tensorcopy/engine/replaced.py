@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine.facts import ReplacedParameter
 from flake8_tensorcopy.engine.run import Run, for_all, per_pass
 from flake8_tensorcopy.engine.source import Class, Function
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.unwrapped import methods_from, parameter_of
 from flake8_tensorcopy.engine.values import Arm, Obj, Value, exclusive
 
@@ -262,7 +263,7 @@ def _edits_groups(node: ast.AST) -> bool:
         if changed is not None and any(
             isinstance(one, ast.Attribute) and one.attr == "param_groups" for one in ast.walk(changed)
         ):
-            text = ast.unparse(changed)
+            text = text_of(changed)
             if "'params'" in text or text.endswith("param_groups"):
                 return True
     return False

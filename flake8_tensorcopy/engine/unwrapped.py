@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.around import (
 )
 from flake8_tensorcopy.engine.facts import MovedParameter
 from flake8_tensorcopy.engine.source import Class
+from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, Chain, Link, Obj, Ref, Value
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def report_unwrapped(run: Run) -> None:
                     alone=alone,
                     direct=direct,
                     factory=factory,
-                    random=factory is not None and "rand" in ast.unparse(factory.func),
+                    random=factory is not None and "rand" in text_of(factory.func),
                 )
             )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts.lost import Change
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.texts import text_of
 
 _SIGNS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _SAME_SHAPE = frozenset(("clone", "detach", "to", "float", "double", "half", "cpu", "cuda", "contiguous", "type_as"))
@@ -48,7 +49,7 @@ def _updated(source: ast.expr, target: str) -> set[str]:
     found = {target}
     for node in ast.walk(source):
         if isinstance(node, ast.Attribute) and node.attr == "grad":
-            found.add(ast.unparse(node.value))
+            found.add(text_of(node.value))
     return found
 
 

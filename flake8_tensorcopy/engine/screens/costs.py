@@ -6,7 +6,7 @@ import ast
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import behind_detach, called_name, chained, cloned_operand, receiver_of
+from flake8_tensorcopy.engine.source import applied_to, behind_detach, called_name, chained, receiver_of
 
 _CASTS = ("float", "double", "half", "bfloat16", "long", "int", "short", "byte", "char", "bool", "type", "to")
 _MOVES = ("cpu", "cuda", *_CASTS)
@@ -36,13 +36,13 @@ def asks_dtype(sketch: Sketch, node: ast.Call) -> bool:
 
 def clone_detach(sketch: Sketch) -> bool:
     """`x.clone().detach()`."""
-    return any(called_name(cloned_operand(node)) == "clone" for node in sketch.calls_of(("detach",)))
+    return any(called_name(applied_to(node)) == "clone" for node in sketch.calls_of(("detach",)))
 
 
 def moved_then_detached(sketch: Sketch) -> bool:
     """`detach()` behind a move to the host in the same chain."""
     for node in sketch.calls_of(("detach",)):
-        inner = cloned_operand(node)
+        inner = applied_to(node)
         while not to_host(inner):
             if (behind := receiver_of(inner)) is inner:
                 break
