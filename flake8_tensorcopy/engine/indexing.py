@@ -11,6 +11,7 @@ from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.operators import sizes_joined
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.saved import keep_index
 from flake8_tensorcopy.engine.values import (
     NUMBER,
     UNKNOWN,
@@ -152,6 +153,8 @@ def array_like(node: ast.expr) -> bool:
 def subscript(run: Run, node: ast.Subscript) -> Value:
     base = evaluate(run, node.value)
     value = subscript_of(run, node, base)
+    if isinstance(node.slice, ast.Name) and node.slice.id in run.now.env:
+        keep_index(run, node, value, run.now.env[node.slice.id])
     if isinstance(node.value, ast.Call):
         run.narrowed_on_host(base, node.value, "indexed")
     run.indexed(node, base, value)

@@ -175,6 +175,14 @@ def _keep_operand(run: Run, node: ast.AST, keeper: str, ref: Ref, result: Obj, a
     _save(run, Saved(ref.obj, ref, result, node, keeper, proven, run.count(), run.now.arms | ref.arms, at))
 
 
+def keep_index(run: Run, node: ast.Subscript, chosen: Value, index: Value) -> None:
+    """`x[mask]`: what chooses elements of a value with a graph is kept to tell where their gradients go."""
+    for ref in chosen.refs if run.now.grad else ():
+        if ref.obj.node is node and ref.obj.made == "index" and ref.obj.graph is True:
+            for one in index.refs:
+                _keep_operand(run, node, "[]", one, ref.obj, node.slice)
+
+
 def _save(run: Run, saved: Saved) -> None:
     known = run.tape.saved.setdefault(saved.obj, [])
     if len(known) < MAX_SAVED:

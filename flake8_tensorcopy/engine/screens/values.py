@@ -106,7 +106,9 @@ def item(trace: Trace, base: Groups, index: ast.expr) -> Groups:
             held = find(one).fields.get(key_of(index))
             found.append(element(one) if held is None else find(held))
         return tuple(found)
-    value(trace, index)
+    chosen_by = value(trace, index)
+    if isinstance(index, ast.Name):
+        trace.keep(chosen_by, index)
     if isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
         trace.flag(base, ITEM)
     trace.flag(base, VIEWED)
