@@ -101,6 +101,8 @@ def _shared_by_mistake(fact: StaleRead) -> bool:
     intended = fact.together or fact.kept or fact.compared
     if not fact.consumed:
         return False
+    if not fact.reader_derived and "data" in fact.links:
+        intended = fact.together or fact.kept  # a difference to something else says nothing of what was written
     if fact.reader_derived:
         return intended or ("data" not in fact.links and not fact.parameter and fact.reader_origin == "name")
     # Through `.data` of a parameter (initialisation, clipping, averaging) the write is the point.
