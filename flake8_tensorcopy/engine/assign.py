@@ -314,7 +314,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
         and any(link.kind == DETACH for link in ref.chain)
     ]
-    if shared and temp is not None and shared[0].obj not in (temp, temp.parent):
+    if shared and temp is not None and shared[0].obj not in (temp, temp.parent) and not _swapped(run, temp, shared[0]):
         run.fact(
             ReboundData(
                 site=run.stmt or target,
@@ -330,6 +330,15 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         temp.moved = True
     if temp is not None:
         _reach_parameter(run, target, base)
+
+
+def _swapped(run: Run, temp: Obj, given: Ref) -> bool:
+    """Whether a parameter gets other data for a while: what it had is kept in a list, or is what it gets back."""
+    if temp.parent is not None and temp.parent is given.obj.parent:
+        return True
+    held = [ref.obj for value in run.now.env.values() for ref in value.refs if ref.obj.kind in ("list", "dict")]
+    kept = [ref for obj in held for value in run.now.fields(obj).values() for ref in value.refs if ref.obj is temp]
+    return any(link.kind == DETACH for ref in kept for link in ref.chain)
 
 
 def is_parameter(ref: Ref) -> bool:
