@@ -54,8 +54,9 @@ takes memory, and what followed the tensor through that name does so no more.
 ## Limits
 
 Silent where parameters are written on purpose (initialisation, weight clipping, a moving average under `no_grad`),
-where the detached name is only read or nothing is written after it, and where the tensor is made new (`x = x + 1`)
-and not written. The use of `.data` as such is not reported.
+where the detached name is only read or nothing is written after it, where the tensor is made new (`x = x + 1`)
+and not written, and where the parameters of a module get other data for a while: theirs is kept in a list or dict, or
+comes out of one. The use of `.data` as such is not reported.
 
 ## References
 
@@ -101,6 +102,8 @@ def _shared_by_mistake(fact: StaleRead) -> bool:
     intended = fact.together or fact.kept or fact.compared
     if not fact.consumed:
         return False
+    if not fact.reader_derived and "data" in fact.links:
+        intended = fact.together or fact.kept  # a difference to something else says nothing of what was written
     if fact.reader_derived:
         return intended or ("data" not in fact.links and not fact.parameter and fact.reader_origin == "name")
     # Through `.data` of a parameter (initialisation, clipping, averaging) the write is the point.

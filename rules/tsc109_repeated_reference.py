@@ -61,7 +61,8 @@ slot gets values, random ones too, and memory of its own. None where several ite
 
 Silent for layers without parameters (activations, dropout, pools), for classes that the file does not define, where a
 slot is bound anew (`out[i] = row`), where the list is only read, and where a name says that sharing is meant
-(`shared`, `tied`, `same`). A list that leaves the function, other than through `self`, is not followed.
+(`shared`, `tied`, `same`), or the test that leads there. A list that leaves the function, other than through `self`,
+is not followed.
 
 ## References
 

@@ -35,7 +35,7 @@ from flake8_tensorcopy.engine.recurrent import averaged_in_place, kept
 from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
 from flake8_tensorcopy.engine.replaced import rebound, stored
 from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
-from flake8_tensorcopy.engine.run import KeptState, Run
+from flake8_tensorcopy.engine.run import KeptState, Run, per_pass
 from flake8_tensorcopy.engine.saved import record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
 from flake8_tensorcopy.engine.snapshots import edit_snapshot
@@ -314,7 +314,7 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
         and any(link.kind == DETACH for link in ref.chain)
     ]
-    if shared and temp is not None and shared[0].obj not in (temp, temp.parent):
+    if shared and temp is not None and shared[0].obj not in (temp, temp.parent) and not _swapped(run, temp, shared[0]):
         run.fact(
             ReboundData(
                 site=run.stmt or target,
@@ -330,6 +330,18 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         temp.moved = True
     if temp is not None:
         _reach_parameter(run, target, base)
+
+
+def _swapped(run: Run, temp: Obj, given: Ref) -> bool:
+    """Whether a parameter gets other data for a while: what it had is kept in a list, or is what it gets back."""
+    if not per_pass(temp.slot):
+        return False
+    if per_pass(given.obj.slot) and temp.parent is given.obj.parent:
+        return True
+    held = [ref.obj for value in run.now.env.values() for ref in value.refs if ref.obj.kind in ("list", "dict")]
+    kept = [ref for obj in held for value in run.now.fields(obj).values() for ref in value.refs]
+    mine = [ref for ref in kept if ref.obj in (temp, temp.parent)]
+    return any(link.kind == DETACH for ref in mine for link in ref.chain)
 
 
 def is_parameter(ref: Ref) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine import settled
 from flake8_tensorcopy.engine.facts import TensorOfTensor, changed
 from flake8_tensorcopy.engine.kinds import OPERATORS, is_array, is_tensor
 from flake8_tensorcopy.engine.source import Function, called_name
@@ -23,18 +24,32 @@ MAX_ITEMS = 60
 
 
 class Ask(NamedTuple):
-    """A fact that holds if a call passes an argument of some kind; `forms` has its `form` for each such kind."""
+    """A fact that holds if a call passes an argument of some kind and goes its path; `forms` has its `form` for each
+    such kind."""
 
     mark: tuple[object, ...]
     argument: str
     forms: dict[str, str]
+    path: frozenset[settled.Ask]
 
 
 class Passed(NamedTuple):
-    """One call of a function: the kind of what it passes, by the names of the arguments."""
+    """One call of a function: the kind of what it passes, by the names of the arguments, and what that is."""
 
     node: ast.Call
     kinds: dict[str, str]
+    values: list[Value]
+    given: dict[str, Value]
+
+    def takes(self, path: frozenset[settled.Ask], run: Run) -> bool:
+        """Whether the call may go a path of the function."""
+        if not path:
+            return True
+        keywords = self.node.keywords
+        spread = any(one.arg is None for one in keywords) or any(isinstance(one, ast.Starred) for one in self.node.args)
+        given = dict(enumerate(self.values[:1] if spread else self.values))
+        given.update({at: self.given[one.key] for at, one in enumerate(run.params) if one.key in self.given})
+        return not settled.goes_elsewhere(path, given, spread)
 
 
 def note_passed(
@@ -48,7 +63,8 @@ def note_passed(
     kinds = {name: _kind_passed(run, value) for name, value in zip(names, values, strict=False)}
     kinds.update({name: _kind_passed(run, value) for name, (_, value) in given.items()})
     if any(kinds.values()):
-        run.module.passed.setdefault(function, []).append(Passed(node, kinds))
+        by_name = {name: value for name, (_, value) in given.items()}
+        run.module.passed.setdefault(function, []).append(Passed(node, kinds, values, by_name))
 
 
 def _kind_passed(run: Run, value: Value) -> str:
@@ -139,7 +155,7 @@ def settle_asked(module: Module, functions: list[Function], runs: dict[Function,
                 continue
             for passed in module.passed.get(function, ()):
                 form = ask.forms.get(passed.kinds.get(ask.argument, ""))
-                if form is not None:
+                if form is not None and passed.takes(ask.path, run):
                     proven = changed(fact, evidence=3)
                     if isinstance(proven, TensorOfTensor):
                         proven = changed(proven, form=form, defined=passed.node, caller=True)

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.kinds import is_tensor, makes_new_array
 from flake8_tensorcopy.engine.operations import on_graph
 from flake8_tensorcopy.engine.redundant import new_memory
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.settled import asks_of
 from flake8_tensorcopy.engine.shapes import ones_of
 from flake8_tensorcopy.engine.transfers import place_of
 from flake8_tensorcopy.engine.values import VIEW, Arm, Ref, Value
@@ -150,7 +151,7 @@ def _ask(run: Run, node: ast.Call, short: str, given: ast.expr, value: Value) ->
         forms["tensor"] = "tensor"
     if forms:
         _state(run, node, short, given, value, "", 0)
-        run.asks.append(Ask((TensorOfTensor, node), argument.key, forms))
+        run.asks.append(Ask((TensorOfTensor, node), argument.key, forms, asks_of(run, run.now.arms)))
 
 
 def _renews(run: Run, node: ast.Call, given: ast.expr, value: Value) -> bool:

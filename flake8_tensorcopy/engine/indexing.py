@@ -8,6 +8,7 @@ import re
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.evaluate import CONTAINERS, copy_of, evaluate, held_by, live_here
 from flake8_tensorcopy.engine.items import each_item
+from flake8_tensorcopy.engine.kinds import is_array
 from flake8_tensorcopy.engine.operators import sizes_joined
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.run import Run
@@ -74,7 +75,8 @@ def index_kind(run: Run, node: ast.expr) -> str:
         if obj.made in ("compare", "&", "|", "~") and obj.dtype == "bool" and not value.refs[0].chain:
             return ADVANCED  # `x[x > 0]`, whatever x is: with True and False, too, an index copies
         if obj.kind == "array" and obj.owner != "item" and not value.refs[0].chain:
-            return ADVANCED
+            # A number of NumPy is no array: `x[np.random.randint(5)]` is a view.
+            return ADVANCED if obj.owner != "fresh" or is_array(run, value.refs[0]) else UNKNOWN_INDEX
         if run.evidence(obj, run.stmt) >= 3 or (obj.dtype == "bool" and run.evidence(obj, run.stmt) >= 1):
             partial = any(
                 link.op == "squeeze" or link.kind == UNSURE or (link.key is not None and not slices_only(link.key))

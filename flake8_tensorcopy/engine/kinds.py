@@ -16,7 +16,8 @@ OPERATORS = frozenset("+ - * / // % ** & | ^ ~ compare".split())
 _ARRAYS = frozenset(
     "array asarray ascontiguousarray asfortranarray zeros ones empty full zeros_like ones_like empty_like full_like "
     "arange linspace logspace geomspace eye identity stack concatenate vstack hstack dstack column_stack tile repeat "
-    "copy pad resize expand_dims tril triu outer kron indices fromiter fromfile loadtxt genfromtxt".split()
+    "copy pad resize expand_dims tril triu outer kron indices fromiter fromfile loadtxt genfromtxt "
+    "argsort argpartition argwhere flatnonzero".split()
 )
 # The same of random numbers, if a size is given: the number of arguments before it.
 _RANDOM = {

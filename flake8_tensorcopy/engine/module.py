@@ -80,7 +80,7 @@ class Module:
         self.wraps: dict[Obj, tuple[ast.AST, Chain]] = {}  # which `nn.Parameter(..)` made it, and how it had come there
         self.unwraps: dict[Obj, Step] = {}  # results of calls that were Parameters inside
         self.kept: set[ast.AST] = set()  # calls of `nn.Parameter` whose result is held as it is
-        self.leaves: dict[Obj, tuple[ast.AST, Chain]] = {}  # what made it a leaf, and how it had come there
+        self.leaves: dict[Obj, tuple[ast.AST, tuple[Chain, ...]]] = {}  # what made it one, and how it had come there
         self.moved: dict[Obj, tuple[Step, Obj]] = {}  # results of calls that were computed from a leaf inside
         self.layered: dict[Class, bool] = {}  # classes whose objects have parameters, or have none
         self.registered: set[Obj] = set()  # lists that a ModuleList or ParameterList was made of

@@ -21,23 +21,31 @@ def begins(run: Run, node: ast.AST, value: Value) -> None:
     """The values are leaves from here on: `x.requires_grad_()`."""
     for ref in value.refs:
         if not ref.obj.inputs or ref.obj.graph is False:
-            run.module.leaves[ref.obj] = (node, ref.chain)
+            made, chains = run.module.leaves.get(ref.obj, (node, ()))
+            before = chains if made is node and ref.chain not in chains else ()
+            run.module.leaves[ref.obj] = (node, (*before, ref.chain))
 
 
 def keeps_gradient(run: Run, ref: Ref) -> None:
     """`y.retain_grad()`: whatever it is, it gets one."""
-    run.module.leaves[ref.obj] = (ref.obj.node or run.function.node, ref.chain)
+    run.module.leaves[ref.obj] = (ref.obj.node or run.function.node, (ref.chain,))
 
 
-def _leaf(module: Module, obj: Obj) -> tuple[ast.AST, Chain] | None:
-    """What made a leaf, and the derivation it had when it became one."""
+def _leaf(module: Module, obj: Obj) -> tuple[ast.AST, tuple[Chain, ...]] | None:
+    """What made a leaf, and the derivation it had when it became one: one for each way to that place."""
     known = module.leaves.get(obj)
     if known is not None or obj.param or obj.owner != "fresh":
         return known
     keywords = obj.node.keywords if isinstance(obj.node, ast.Call) else []
     if obj.node is not None and any(keyword.arg == "requires_grad" and is_true(keyword.value) for keyword in keywords):
-        return obj.node, ()
+        return obj.node, ((),)
     return None
+
+
+def _begun(chains: tuple[Chain, ...], ref: Ref) -> Chain | None:
+    """The derivation of a leaf that a reference goes on from: the longest one, if any."""
+    met = [chain for chain in chains if ref.chain[: len(chain)] == chain]
+    return max(met, key=len, default=None)
 
 
 def moved(module: Module, ref: Ref, depth: int = 0) -> tuple[Step, Obj] | None:
@@ -47,10 +55,13 @@ def moved(module: Module, ref: Ref, depth: int = 0) -> tuple[Step, Obj] | None:
         return module.moved[obj]
     found = _leaf(module, obj)
     if found is not None:
-        made, chain = found
+        made, chains = found
+        chain = _begun(chains, ref)
+        if chain is None:
+            return None
         itself = not any(link.kind in (DETACH, NUMPY) for link in chain)
         start = obj.node if itself and isinstance(obj.node, ast.Call) and obj.owner == "fresh" else made
-        step = first_step(start, ref.chain[len(chain) :], ref) if ref.chain[: len(chain)] == chain else None
+        step = first_step(start, ref.chain[len(chain) :], ref)
         return (step, obj) if step is not None else None
     if obj.owner != "fresh" or obj.leaf or obj.graph is False or obj.dtype == "bool" or depth >= MAX_STEPS:
         return None
@@ -70,10 +81,10 @@ def moved(module: Module, ref: Ref, depth: int = 0) -> tuple[Step, Obj] | None:
 def _at_hand(run: Run, leaf: Obj) -> bool:
     """Whether some name still stands for the leaf itself, and not for what that was derived from."""
     known = _leaf(run.module, leaf)
-    chain = known[1] if known is not None else ()
+    chains = known[1] if known is not None else ((),)
     for value in run.now.env.values():
         for ref in value.refs:
-            if ref.obj is leaf and ref.chain[: len(chain)] == chain and moved(run.module, ref) is None:
+            if ref.obj is leaf and _begun(chains, ref) is not None and moved(run.module, ref) is None:
                 return True
     return False
 

@@ -29,6 +29,7 @@ from flake8_tensorcopy.engine.retained import added_in_place
 from flake8_tensorcopy.engine.run import Backward, Run
 from flake8_tensorcopy.engine.saved import detached_view, record, record_in_place
 from flake8_tensorcopy.engine.selfcopy import aliased_out
+from flake8_tensorcopy.engine.shapes import ones_of
 from flake8_tensorcopy.engine.source import applied_to
 from flake8_tensorcopy.engine.storages import moved
 from flake8_tensorcopy.engine.texts import text_of
@@ -161,7 +162,7 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
     out: list[Ref] = []
     whole = run.method_calls[node][0] if node in run.method_calls else value
     for ref in value.refs:
-        overlap = op.overlaps and really_overlaps(run, short, node, receiver_first)
+        overlap = op.overlaps and really_overlaps(run, short, node, receiver_first, ref)
         permuted = _out_of_order(ref)
         expanded = ref.overlaps is not None
         sizes = node.args[receiver_first:]
@@ -304,8 +305,11 @@ def unpacked_part(run: Run, node: ast.AST, made: str, position: int, source: ast
     return (source, position)
 
 
-def really_overlaps(run: Run, short: str, node: ast.Call, first: int) -> bool:
+def really_overlaps(run: Run, short: str, node: ast.Call, first: int, ref: Ref) -> bool:
     """Whether a call of an overlapping view op, as far as its arguments tell, makes elements share memory."""
+    if short == "broadcast_tensors":
+        ones = ones_of(run, ref)
+        return bool(ones.front or ones.back)  # the others keep their size, one of them at least
     given = run.sizes.get(node)
     if given is not None and given.kept:
         return False

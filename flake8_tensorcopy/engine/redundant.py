@@ -16,6 +16,7 @@ from flake8_tensorcopy.engine.operations import _target_dtype, dtype_of, on_grap
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.refine import grad_mode
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.settled import asks_of
 from flake8_tensorcopy.engine.source import applied_to, behind_detach, called_name, receiver_of
 from flake8_tensorcopy.engine.values import DETACH, VIEW, Link, Obj, Ref, Value
 
@@ -272,7 +273,7 @@ def _ask(run: Run, kind: type[Fact], node: ast.AST, obj: Obj) -> None:
     """The calls in this file may say that what came in as an argument is a tensor."""
     found = argument_of(obj)
     if found is not None and found[0].kind == "unknown" and not found[1]:
-        run.asks.append(Ask((kind, node), found[0].key, {"tensor": ""}))
+        run.asks.append(Ask((kind, node), found[0].key, {"tensor": ""}, asks_of(run, run.now.arms)))
 
 
 # ----- moves

@@ -216,10 +216,11 @@ def _placed(made: Repeat) -> bool:
 
 
 def _is_meant(run: Run, made: Repeat) -> bool:
-    """Whether names say that one object is wanted."""
+    """Whether names, or the test that leads here, say that one object is wanted."""
     words = [run.text(made.item), run.function.name]
     if run.function.cls is not None:
         words.append(run.function.cls.name)
     if isinstance(made.stmt, ast.Assign):
         words.extend(run.text(one) for one in made.stmt.targets)
+    words.extend(arm.text for arm in run.now.arms if arm.taken)
     return any(_MEANT.search(word) for word in words)

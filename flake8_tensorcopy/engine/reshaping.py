@@ -104,6 +104,7 @@ def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> No
     given = run.sizes.get(node)
     if given is None or not given.wholly or len(refs) != 1:
         return
+    _shifted(run, refs[0], given.sizes)
     wanted = [size for size in given.sizes if size != ONE]
     layout = layout_of(run, refs[0])
     if layout is not None and layout.more is not None:
@@ -132,6 +133,19 @@ def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> No
             evidence=run.evidence_of(refs[0], run.stmt),
         )
     )
+    run.scrambled[node] = own
+
+
+def _shifted(run: Run, ref: Ref, sizes: tuple[Size | None, ...]) -> None:
+    """A part of what was laid over the memory in another order gets its first order back: that shifts each row by one
+    place more than the row before, which is meant."""
+    for place, link in enumerate(ref.chain):
+        own = run.scrambled.get(link.node) if link.node is not None else None
+        if own is None or all(later.key is None for later in ref.chain[place + 1 :]):
+            continue
+        back = [mine for mine, size in zip(own, sizes, strict=False) if mine == size]
+        if len(sizes) == len(own) == len(back) + 1:
+            run.facts.pop((ScrambledAxes, link.node), None)
 
 
 def _moved_axis(run: Run, own: tuple[Size, ...], sizes: list[Size | None]) -> int:

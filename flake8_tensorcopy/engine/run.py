@@ -40,7 +40,7 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.aliases import Used
     from flake8_tensorcopy.engine.arguments import Args
-    from flake8_tensorcopy.engine.axes import Layout
+    from flake8_tensorcopy.engine.axes import Layout, Size
     from flake8_tensorcopy.engine.callers import Ask
     from flake8_tensorcopy.engine.generators import Spent
     from flake8_tensorcopy.engine.gradients import Met, Touched
@@ -289,6 +289,7 @@ class Run:
         self.item_updates: dict[Obj, LeafUpdate] = {}  # by what a comprehension computed of each item
         self.branches: dict[ast.expr, tuple[tuple[ast.expr, Value], ...]] = {}  # of conditional expressions
         self.sizes: dict[ast.AST, Given] = {}  # what calls that make or reshape were given
+        self.scrambled: dict[ast.AST, tuple[Size, ...]] = {}  # and of those that put axes in another order, the first
         self.layouts: dict[Obj, tuple[int, Layout | None]] = {}  # of what was asked for in this statement, how deep
         self.layouts_at = (0, 0)
         self.ranks: dict[Obj, int] = {}  # how many axes, where a shape was unpacked

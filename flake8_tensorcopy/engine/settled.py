@@ -89,6 +89,12 @@ def way_of(
     return Way(not any(denied(arm, run.now.arms) for arm in arms), surely, frozenset(arms))
 
 
+def goes_elsewhere(asks: frozenset[Ask], given: dict[int, Value], spread: bool) -> bool:
+    """Whether what a call gives, by position, surely leads off a path."""
+    answers = [(ask.taken, _answer(ask, given, spread)) for ask in asks]
+    return any(answer is not None and answer is not taken for taken, answer in answers)
+
+
 def written_for(node: ast.Call, position: int, names: list[str]) -> ast.expr | None:
     """What a call writes for a parameter."""
     for keyword in node.keywords:

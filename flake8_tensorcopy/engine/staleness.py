@@ -63,6 +63,7 @@ _ROLES = (
 )
 # Steps to the same tensor that somebody took for a copy of it.
 _SHARING = frozenset({"=", *ONE_LAYER})
+_EMPTY = frozenset({"empty", "empty_like", "new_empty"})
 _MOVED = frozenset({"store", "argument", "operand", "difference"})
 _RANK = {role: rank for rank, role in enumerate(_ROLES)}
 
@@ -137,6 +138,8 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         return
     if writer is not place and (writer.name == place.name or _same_slots(writer, place)):
         return
+    if ref.obj.made in _EMPTY and not ref.seen and all(one.ref.place is not place for one in run.now.written(ref.obj)):
+        return  # there was nothing to keep: whoever gives it a second name waits for what is written
     roles = [other.role for other in uses if other.ref.place is place]
     role = max(roles, key=lambda name: _RANK.get(name, 0))
     moved = _moves(run, use, write)

@@ -26,6 +26,7 @@ from flake8_tensorcopy.engine.values import (
     ARRAY_ONLY,
     MAYBE,
     NUMPY,
+    SNAPSHOT,
     UNSURE,
     VIEW,
     Link,
@@ -98,12 +99,13 @@ def write_to(
 def _reach_owners(run: Run, ref: Ref, write: Write) -> None:
     """A write to a module's tensor is a write to (a part of) the module."""
     part: list[Link] = []
+    state = [link for link in ref.chain if link.kind == SNAPSHOT]  # written through a state_dict of it
     obj = ref.obj
     while obj.parent is not None and obj.slot != ".grad":
         part.insert(0, Link(VIEW, obj.slot, write.node, key=obj.slot))
         obj = obj.parent
         if obj.kind in ("module", "unknown"):
-            through = Ref(obj, tuple(part), ref.place, ref.seen, ref.arms)
+            through = Ref(obj, (*part, *state), ref.place, ref.seen, ref.arms)
             upper = Write(write.node, write.stmt, write.op, "part", through, write.arms, write.loop, write.target)
             run.now.add_write(obj, upper)
 
