@@ -157,6 +157,12 @@ def _slot(run: Run, node: ast.expr) -> str:
 def _settle_dropped(run: Run) -> None:
     """Of results that are known to be lost: whether the name would be read if it were bound to them."""
     for mark, fact in list(run.facts.items()):
+        if isinstance(fact, DroppedResult) and fact.op == "detach" and not fact.receiver_evidence:
+            # Contexts, files and finalizers are detached too, by statements that are right.
+            about = run.about.get((DroppedResult, fact.site))
+            if about is not None and not run.evidence(about[0], fact.statement):
+                del run.facts[mark]
+                continue
         if isinstance(fact, DroppedResult) and fact.slot == "name" and fact.evidence >= 2:
             assert fact.statement is not None and isinstance(fact.target, ast.Name)
             about = run.about.get((DroppedResult, fact.site))
