@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.linked import off
 from flake8_tensorcopy.engine.modes import (
     INFERENCE_MODE,
     MAY_SET,
@@ -75,13 +76,16 @@ class Tape:
     in_inference: int = 0
 
 
-def ancestors(obj: Obj) -> Iterator[Obj]:
-    """What a value was computed from, itself first, each once; an attribute or item stands for its owner too."""
+def ancestors(obj: Obj, on_graph: bool = False) -> Iterator[Obj]:
+    """What a value was computed from, itself first, each once; an attribute or item stands for its owner too.
+
+    `on_graph` leaves out what is known to be off the graph, and what lies behind it.
+    """
     pending = [obj]
     seen: set[Obj] = set()
     while pending and len(seen) < MAX_ANCESTORS:
         one = pending.pop()
-        if one in seen:
+        if one in seen or (on_graph and off(one)):
             continue
         seen.add(one)
         yield one
