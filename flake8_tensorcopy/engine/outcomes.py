@@ -159,9 +159,13 @@ def _settle_dropped(run: Run) -> None:
     for mark, fact in list(run.facts.items()):
         if isinstance(fact, DroppedResult) and fact.op == "detach" and not fact.receiver_evidence:
             # Contexts, files and finalizers are detached too, by statements that are right.
-            about = run.about.get((DroppedResult, fact.site))
-            if about is not None and not run.evidence(about[0], fact.statement):
-                del run.facts[mark]
+            known = [base for call, (base, _) in run.method_calls.items() if call is fact.site]
+            if not any(
+                run.evidence_of(ref, fact.statement) or ops.method(ref.obj.made) is not None
+                for base in known
+                for ref in base.refs
+            ):
+                run.facts[mark] = changed(fact, evidence=0)
                 continue
         if isinstance(fact, DroppedResult) and fact.slot == "name" and fact.evidence >= 2:
             assert fact.statement is not None and isinstance(fact.target, ast.Name)
