@@ -139,7 +139,7 @@ def backward_in_call(run: Run, node: ast.AST, done: Run, given: dict[int, Value]
 
 def _backpropagated(done: Run) -> list[int]:
     """The positions of the parameters that something was computed from of which a function calls `backward`."""
-    reached = {obj for one in done.backwards for obj in ancestors(one.ref.obj)}
+    reached = {obj for one in done.backwards for obj in ancestors(one.ref.obj, on_graph=True)}
     return [position for position, param in enumerate(done.params) if param in reached]
 
 
