@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_tensorcopy.engine.linked import off
 from flake8_tensorcopy.engine.modes import (
     INFERENCE_MODE,
     MAY_SET,
@@ -76,16 +75,16 @@ class Tape:
     in_inference: int = 0
 
 
-def ancestors(obj: Obj, on_graph: bool = False) -> Iterator[Obj]:
+def ancestors(obj: Obj, without: Callable[[Obj], bool] | None = None) -> Iterator[Obj]:
     """What a value was computed from, itself first, each once; an attribute or item stands for its owner too.
 
-    `on_graph` leaves out what is known to be off the graph, and what lies behind it.
+    `without` tells what is left out, with all that lies behind it.
     """
     pending = [obj]
     seen: set[Obj] = set()
     while pending and len(seen) < MAX_ANCESTORS:
         one = pending.pop()
-        if one in seen or (on_graph and off(one)):
+        if one in seen or (without is not None and without(one)):
             continue
         seen.add(one)
         yield one
