@@ -41,9 +41,10 @@ be. Unsafe. None where neither can be: the result of another call.
 ## Limits
 
 Reported only where the receiver is proven to be a tensor by a definition or an annotation, or by a method that only
-tensors have (`detach`, `contiguous`, `masked_fill`, `clamp`). Silent for methods of other classes that share a name
-(`boxes.clip(..)`, `items.sort()`), for modules, for `requires_grad_()` and all other names with an underscore, for
-calls with `out=`, and in a `try` that asks whether torch raises. Statements that only move or cast are TSC204.
+tensors have (`contiguous`, `masked_fill`, `clamp`; not by this `detach()` alone, which contexts, files and finalizers
+have too). Silent for methods of other classes that share a name (`boxes.clip(..)`, `items.sort()`), for modules, for
+`requires_grad_()` and all other names with an underscore, for calls with `out=`, and in a `try` that asks whether torch
+raises. Statements that only move or cast are TSC204.
 
 ## References
 

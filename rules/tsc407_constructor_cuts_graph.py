@@ -43,11 +43,12 @@ those of the tensors then. None for `requires_grad_`: look for what cut the grap
 
 ## Limits
 
-Only values that are surely on the graph count, and only where what was made of them is backpropagated, or returned as
-a loss: by `forward` together with values on the graph, by a function whose name or result says so in a sum with other
+Only values that are surely on the graph count, and only where what was made of them is backpropagated, or returned as a
+loss: by `forward` together with values on the graph, by a function whose name or result says so in a sum with other
 terms. A new leaf of anything else that was computed (`loss.item()`, the mean of an array, a detached loss) counts where
 it is all that is backpropagated in a function that makes a step, and its own gradient is not read. Silent for numbers,
-for what is only logged, under `torch.no_grad()`, and for names that say target, label or the like.
+for what is only logged or read through `detach()`, under `torch.no_grad()`, and for names that say target, label or the
+like.
 
 ## References
 

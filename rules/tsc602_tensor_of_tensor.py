@@ -35,11 +35,11 @@ def weighted(loss: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 ## Fix
 
-`x.detach().clone()`, or `.to(.., copy=True)` where a dtype or device is asked for: safe, the same tensor; where the
-gradient is wanted, write `x` itself. Of a list of tensors `torch.stack`, off the graph as before: safe only where they
-are proven to be 0-d and on the host. Of a list of arrays one array of them first: safe where the list is surely not
-empty, or the dtype is asked for. Unsafe where only a call in the file says what the argument is: another may pass
-something else.
+`x.detach().clone()`, or `.to(.., copy=True)` where a dtype or device is asked for (`y.new_tensor(x)` asks for those of
+y): safe, the same tensor; where the gradient is wanted, write `x` itself. Of a list of tensors `torch.stack`, off the
+graph as before: safe only where they are proven to be 0-d and on the host. Of a list of arrays one array of them first:
+safe where the list is surely not empty, or the dtype is asked for. Unsafe where only a call in the file says what the
+argument is: another may pass something else.
 
 ## Limits
 
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 _WHAT = {
     "tensor": "`{argument}` is a tensor already{where}: `{call}` copies it off the graph and torch warns; write "
-    "`{argument}.detach().clone()`",
+    "`{argument}.detach(){copy}`",
     "tensors": "`{call}` reads the tensors of `{argument}`{where} one element at a time, off the graph: "
     "`torch.stack` makes one tensor of them",
     "arrays": "`{call}` reads the arrays of `{argument}`{where} one element at a time, and torch warns: make one array "
@@ -86,8 +86,17 @@ def check(facts: list[TensorOfTensor], region: Region) -> Iterator[Finding]:
             said = "passed" if fact.caller else "bound"
             where = f" ({said} on line {region.line(fact.defined)})"
             path = (region.step(fact.defined, f"`{fact.argument}` is {said} here"),)
-        message = _WHAT[fact.form].format(argument=fact.argument, where=where, call=fact.constructor)
+        copy = ".to(.., copy=True)" if _converts(fact) else ".clone()"
+        message = _WHAT[fact.form].format(argument=fact.argument, where=where, call=fact.constructor, copy=copy)
         yield Finding(region.span(fact.site), "TSC602", message, path, fix=_fix(fact, region))
+
+
+def _converts(fact: TensorOfTensor) -> bool:
+    """Whether the call asks for a dtype or device; `x.new_tensor(y)` asks for those of x."""
+    match fact.site:
+        case ast.Call(keywords=keywords) if fact.short != "new_tensor":
+            return any(one.arg in ("dtype", "device") for one in keywords)
+    return True
 
 
 def _fix(fact: TensorOfTensor, region: Region) -> Fix | None:

@@ -310,6 +310,11 @@ def packed(layout: Layout) -> Layout:
     return replace(layout, axes=tuple(axis._replace(stride=strides[index]) for index, axis in enumerate(layout.axes)))
 
 
+def empty(sizes: Iterable[Size | None]) -> bool:
+    """Whether one of the sizes is zero: there is no element that could lie elsewhere."""
+    return any(size is not None and not size.number for size in sizes)
+
+
 def pieces(layout: Layout) -> list[Size]:
     """The sizes of the pieces that lie in memory one after the other: a view may cut these, and join nothing else."""
     found: list[Size] = []
@@ -335,6 +340,8 @@ def fits(layout: Layout, sizes: list[Size | None]) -> bool | None:
 
     Every end of a piece has to be the end of a size.
     """
+    if empty(sizes) or empty(axis.size for axis in layout.axes):
+        return None
     wanted = [size for size in sizes if size != ONE]
     if len(wanted) < fewest_pieces(layout):
         return None if ONE in sizes and layout.sizes is None else False  # one of the axes may be of size 1

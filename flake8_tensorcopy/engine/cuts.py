@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import GraphCut
 from flake8_tensorcopy.engine.graph import ancestors, items_of
-from flake8_tensorcopy.engine.linked import SCALES, detached, linked, off, terms
+from flake8_tensorcopy.engine.linked import SCALES, detached, is_cut, linked, off, terms
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.trail import Rebuilt
 from flake8_tensorcopy.engine.values import DETACH, Obj, Ref, Value
@@ -171,14 +171,14 @@ def _joined(run: Run, rebuilt: Rebuilt) -> ast.AST | None:
         if rebuilt.forced:
             if any(one is rebuilt.obj for one in terms(backward.ref.obj)):
                 return backward.node
-        elif not detached(backward.ref) and rebuilt.obj in ancestors(backward.ref.obj):
+        elif not detached(backward.ref) and rebuilt.obj in ancestors(backward.ref.obj, without=is_cut):
             return backward.node
     forward = run.function.name in ("forward", "training_step")
     for value, state, node in run.returned:
         for ref in value.refs:
             held = state.fields(ref.obj).values() if ref.obj.kind in ("tuple", "list", "dict") else ()
             for one in (ref, *(inner for item in held for inner in item.refs)):
-                if detached(one) or rebuilt.obj not in ancestors(one.obj):
+                if detached(one) or rebuilt.obj not in ancestors(one.obj, without=is_cut):
                     continue
                 if rebuilt.forced:
                     if one.obj is rebuilt.obj and one.obj.zero_dim and (forward or _says_loss(run, node)):
@@ -242,7 +242,7 @@ def _summed(run: Run, rebuilt: Rebuilt, ref: Ref) -> bool:
         seen.add(one)
         if one.made in ("+", "-", "add", "sub"):
             pending.extend(one.operands)
-        elif rebuilt.obj in ancestors(one):
+        elif rebuilt.obj in ancestors(one, without=is_cut):
             met = True
         else:
             others = others or _computed(one)

@@ -94,7 +94,7 @@ def accumulate(run: Run, node: ast.AST, losses: list[Obj]) -> None:
     for loss in losses:
         if off(loss):
             continue  # what `backward()` starts from: `y.backward(torch.ones_like(y))`
-        made_from = list(ancestors(loss))
+        made_from = list(ancestors(loss, without=off))
         if _opaque(loss) or any(one.made == "call" and _opaque(one) for one in made_from):
             reached.update(obj for obj in run.gradients if obj.parent is not None and not _let_go(run, obj.parent))
         reached.update(made_from)
@@ -139,7 +139,7 @@ def backward_in_call(run: Run, node: ast.AST, done: Run, given: dict[int, Value]
 
 def _backpropagated(done: Run) -> list[int]:
     """The positions of the parameters that something was computed from of which a function calls `backward`."""
-    reached = {obj for one in done.backwards for obj in ancestors(one.ref.obj)}
+    reached = {obj for one in done.backwards for obj in ancestors(one.ref.obj, without=off)}
     return [position for position, param in enumerate(done.params) if param in reached]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -75,13 +75,16 @@ class Tape:
     in_inference: int = 0
 
 
-def ancestors(obj: Obj) -> Iterator[Obj]:
-    """What a value was computed from, itself first, each once; an attribute or item stands for its owner too."""
+def ancestors(obj: Obj, without: Callable[[Obj], bool] | None = None) -> Iterator[Obj]:
+    """What a value was computed from, itself first, each once; an attribute or item stands for its owner too.
+
+    `without` tells what is left out, with all that lies behind it.
+    """
     pending = [obj]
     seen: set[Obj] = set()
     while pending and len(seen) < MAX_ANCESTORS:
         one = pending.pop()
-        if one in seen:
+        if one in seen or (without is not None and without(one)):
             continue
         seen.add(one)
         yield one

@@ -36,6 +36,11 @@ def cut(obj: Obj) -> Obj:
     return Obj("unknown", "unknown", obj.node, made=OFF, operands=(obj,), graph=False)
 
 
+def is_cut(obj: Obj) -> bool:
+    """Whether an object stands for the data of another one."""
+    return obj.made == OFF
+
+
 def operand(ref: Ref) -> Obj:
     """The object of a reference as the operand of a computation."""
     return cut(ref.obj) if detached(ref) else ref.obj

@@ -411,6 +411,8 @@ def graph_of_call(run: Run, module: Obj, given: list[Value]) -> bool | None:
     if not frozen(module) and library.has_weights(module.cls) is not False:
         return True
     graph = graph_of_result(given)
+    if not module.cls:
+        return graph or None  # an item of a container, whatever module it is
     return None if module.graph is not False and library.has_weights(module.cls) is not False and not graph else graph
 
 

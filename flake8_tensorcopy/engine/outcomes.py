@@ -157,6 +157,16 @@ def _slot(run: Run, node: ast.expr) -> str:
 def _settle_dropped(run: Run) -> None:
     """Of results that are known to be lost: whether the name would be read if it were bound to them."""
     for mark, fact in list(run.facts.items()):
+        if isinstance(fact, DroppedResult) and fact.op == "detach" and not fact.receiver_evidence:
+            # Contexts, files and finalizers are detached too, by statements that are right.
+            known = [base for call, (base, _) in run.method_calls.items() if call is fact.site]
+            if not any(
+                run.evidence_of(ref, fact.statement) or ops.method(ref.obj.made) is not None
+                for base in known
+                for ref in base.refs
+            ):
+                run.facts[mark] = changed(fact, evidence=0)
+                continue
         if isinstance(fact, DroppedResult) and fact.slot == "name" and fact.evidence >= 2:
             assert fact.statement is not None and isinstance(fact.target, ast.Name)
             about = run.about.get((DroppedResult, fact.site))

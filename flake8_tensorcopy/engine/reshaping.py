@@ -110,7 +110,7 @@ def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> No
     if layout is not None and layout.more is not None:
         layout = axes.of_rank(layout, len(given.sizes))
     own = layout.sizes if layout is not None else None
-    if own is None or refs[0].kind == "array":
+    if own is None or refs[0].kind == "array" or axes.empty((*own, *wanted)):
         return
     mine = [size for size in own if size != ONE]
     if len(mine) < 2 or mine == wanted or len(set(mine)) != len(mine):

@@ -149,8 +149,13 @@ def dropped_view(x: torch.Tensor):
 
 
 def detach_of_anything(x):
-    x.detach()  # fact: DroppedResult receiver=x op=detach | evidence=2 -receiver_evidence
+    x.detach()  # fact: DroppedResult receiver=x op=detach | -evidence -receiver_evidence
     return x
+
+
+def detach_of_a_tensor_by_its_use(x):
+    x.detach()  # fact: DroppedResult receiver=x op=detach | evidence=2 -receiver_evidence
+    return x.contiguous()
 
 
 def dropped_of_a_gradient(x: torch.Tensor):
