@@ -70,9 +70,10 @@ def check(facts: list[CloneDetach], region: Region) -> Iterator[Finding]:
     for fact in facts:
         if fact.graph is False or fact.recording is False:
             continue
+        where = "" if fact.graph else f", where `{fact.receiver}` requires grad"
         message = (
-            f"`clone()` of `{fact.receiver}` records a graph node that `detach()` drops at once: `detach().clone()` "
-            "gives the same tensor without it"
+            f"`clone()` of `{fact.receiver}` records a graph node that `detach()` drops at once{where}: "
+            "`detach().clone()` gives the same tensor without it"
         )
         yield Finding(region.span(fact.site), "TSC601", message, fix=_fix(fact, region))
 

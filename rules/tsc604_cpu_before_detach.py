@@ -63,9 +63,10 @@ def check(facts: list[MovedThenDetached], region: Region) -> Iterator[Finding]:
     for fact in facts:
         if fact.graph is False or fact.recording is False:
             continue
+        where = "" if fact.graph else f", where `{fact.receiver}` requires grad"
         message = (
             f"`{fact.move}` of `{fact.receiver}` records a graph node for the copy to the host that `detach()` drops "
-            f"at once: `detach().{fact.move}` gives the same tensor without it"
+            f"at once{where}: `detach().{fact.move}` gives the same tensor without it"
         )
         yield Finding(region.span(fact.site), "TSC604", message, fix=_fix(fact, region))
 

@@ -170,8 +170,8 @@ def test_github_escapes() -> None:
 def test_gitlab() -> None:
     (issue,) = loaded("gitlab", linted(CHAIN))
     assert issue == {
-        "description": "TSC601 `clone()` of `x` records a graph node that `detach()` drops at once: "
-        "`detach().clone()` gives the same tensor without it",
+        "description": "TSC601 `clone()` of `x` records a graph node that `detach()` drops at once, where `x` requires "
+        "grad: `detach().clone()` gives the same tensor without it",
         "check_name": "clone-then-detach",
         "fingerprint": fingerprints(linted(CHAIN))[0],
         "severity": "info",

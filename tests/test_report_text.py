@@ -47,8 +47,8 @@ is the same tensor, and `original` is read on line 7
 
 def test_a_safe_fix() -> None:
     assert shown("text", linted(CHAIN)) == drawn("""
-        a.py:5:12: TSC601 [*] `clone()` of `x` records a graph node that `detach()` drops at once: `detach().clone()` \
-gives the same tensor without it
+        a.py:5:12: TSC601 [*] `clone()` of `x` records a graph node that `detach()` drops at once, where `x` \
+requires grad: `detach().clone()` gives the same tensor without it
           |
         5 |     return x.clone().detach()
           |            ^^^^^^^^^^^^^^^^^^
@@ -97,8 +97,8 @@ def test_findings_and_files_are_apart_by_an_empty_line() -> None:
 
 def test_concise_is_what_flake8_prints() -> None:
     assert shown("concise", linted(CHAIN), UNREAD) == (
-        "a.py:5:12: TSC601 `clone()` of `x` records a graph node that `detach()` drops at once: `detach().clone()` "
-        "gives the same tensor without it\n"
+        "a.py:5:12: TSC601 `clone()` of `x` records a graph node that `detach()` drops at once, where `x` requires "
+        "grad: `detach().clone()` gives the same tensor without it\n"
         "gone.py:1:1: E902 FileNotFoundError: no such file\n"
     )
 
