@@ -223,15 +223,20 @@ def bindings(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def collects(value: ast.expr) -> bool:
     """Whether an expression makes a list, tuple or dict."""
-    while isinstance(value, ast.BinOp):  # as deep as it is long: no recursion down its left side
-        if not isinstance(value.right, ast.BinOp) and collects(value.right):
+    pending = [value]  # sums and conditions may be as deep as they are long: no recursion
+    while pending:
+        one = pending.pop()
+        if type(one) is ast.BinOp:
+            pending.append(one.left)
+            if not isinstance(one.right, ast.BinOp):
+                pending.append(one.right)
+        elif type(one) is ast.IfExp:
+            pending += (one.body, one.orelse)
+        elif type(one) in _DISPLAYS or (
+            type(one) is ast.Call and isinstance(one.func, ast.Name) and one.func.id in _COLLECTIONS
+        ):
             return True
-        value = value.left
-    if type(value) is ast.Call:
-        return isinstance(value.func, ast.Name) and value.func.id in _COLLECTIONS
-    if type(value) is ast.IfExp:
-        return collects(value.body) or collects(value.orelse)
-    return type(value) in _DISPLAYS
+    return False
 
 
 def mentions(decorator: ast.expr, name: str, names: Names) -> bool:
