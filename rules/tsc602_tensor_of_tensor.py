@@ -86,17 +86,9 @@ def check(facts: list[TensorOfTensor], region: Region) -> Iterator[Finding]:
             said = "passed" if fact.caller else "bound"
             where = f" ({said} on line {region.line(fact.defined)})"
             path = (region.step(fact.defined, f"`{fact.argument}` is {said} here"),)
-        copy = ".to(.., copy=True)" if _converts(fact) else ".clone()"
+        copy = ".to(.., copy=True)" if fact.converts else ".clone()"
         message = _WHAT[fact.form].format(argument=fact.argument, where=where, call=fact.constructor, copy=copy)
         yield Finding(region.span(fact.site), "TSC602", message, path, fix=_fix(fact, region))
-
-
-def _converts(fact: TensorOfTensor) -> bool:
-    """Whether the call asks for a dtype or device; `x.new_tensor(y)` asks for those of x."""
-    match fact.site:
-        case ast.Call(keywords=keywords) if fact.short != "new_tensor":
-            return any(one.arg in ("dtype", "device") for one in keywords)
-    return True
 
 
 def _fix(fact: TensorOfTensor, region: Region) -> Fix | None:

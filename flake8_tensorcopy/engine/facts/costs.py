@@ -58,6 +58,7 @@ class TensorOfTensor(Fact):
     numbers: bool  # at least one tensor, each proven to be 0-d and to lie on the host
     filled: bool  # a list that surely holds something
     flat: bool  # a list of tensors, and none of them is known to hold its one number in a dimension of size 1
+    converts: bool  # the call asks for a dtype or device: `x.new_tensor(y)` for those of x
     evidence: int
 
 
