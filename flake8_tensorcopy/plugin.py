@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import os
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -23,6 +24,7 @@ class Plugin:
     """
 
     options: ClassVar[Options] = Options()
+    analysed: ClassVar[int] = 0  # files, in this process
 
     def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
         self.tree = tree
@@ -68,6 +70,11 @@ class Plugin:
         # Importing the engine and the rules costs more than linting most files: only where there may be something.
         from flake8_tensorcopy.lint import describe, lint, not_analysed
 
+        if Plugin.analysed == 1:
+            # What the first file imported lives as long as flake8: no later collection needs to go through it, which
+            # would cost flake8's other checkers a little each time.
+            gc.freeze()
+        Plugin.analysed += 1
         try:
             findings = lint(self.tree, self.lines, self.options, repairs=False)
         except Exception as error:

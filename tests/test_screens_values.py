@@ -123,6 +123,29 @@ HELD_BACK = {
         "def f(ps, lr):\n    for p in ps:\n        g = p.grad\n        step = lr * 2\n        p.add_(g, alpha=step)",
     ),
     "kept and not trained": ("StaleSnapshot", "def f(m):\n    best = m.state_dict()\n    return best"),
+    "parameters handed to an optimizer": (
+        "StaleSnapshot",
+        "def f(m, xs):\n    o = torch.optim.SGD(m.parameters())\n    for x in xs:\n        o.step()\n"
+        "    torch.save(m.state_dict(), 'm')",
+    ),
+    "parameters drawn anew": (
+        "StaleSnapshot",
+        "class A(nn.Module):\n    def __init__(self):\n        for p in self.parameters():\n"
+        "            p.data.zero_()\n    def f(self, x):\n        self.count.add_(1)\n        return x * 2",
+    ),
+    "a weight used": (
+        "StaleSnapshot",
+        "def f(m, x):\n    y = torch.nn.functional.linear(x, m.weight)\n    m.count.add_(1)\n    return y",
+    ),
+    "an attribute that is no parameter": (
+        "LeafRebound",
+        "class A(nn.Module):\n    def f(self, n):\n        self.size = tuple(n)\n"
+        "        self.register_parameter('weight', None)",
+    ),
+    "a parameter without its shape": (
+        "LeafRebound",
+        "class A(nn.Module):\n    def f(self):\n        self.weight = nn.UninitializedParameter()",
+    ),
     "in order": ("TurnedView", "def f(x):\n    x = x.t().contiguous()\n    return x.view(-1)"),
     "another one turned": ("TurnedView", "def f(x, y):\n    z = y.t()\n    return x.view(-1) + z"),
     "not shared": ("UnlinkedArray", "def f(x, path):\n    torch.save(x, path)"),
@@ -261,6 +284,27 @@ LET_PASS = {
     "parameters written": (
         "StaleSnapshot",
         "def f(m):\n    best = m.state_dict()\n    for p in m.parameters():\n        p.mul_(0)\n    return best",
+    ),
+    "a weight kept in a list": (
+        "StaleSnapshot",
+        "def f(m, xs):\n    seen = []\n    for x in xs:\n        seen.append(m.weight.detach())\n"
+        "        m.weight.data.add_(x)\n    return seen",
+    ),
+    "a weight kept by a callee": (
+        "StaleSnapshot",
+        "def g(h, w):\n    h.append(w)\ndef f(m, x):\n    h = []\n    g(h, m.weight.data)\n    m.weight.data.add_(x)\n"
+        "    return h",
+    ),
+    "kept by another method": (
+        "StaleSnapshot",
+        "class A:\n    def __init__(self, m):\n        self.all = {n: p.data for n, p in m.named_parameters()}\n"
+        "    def f(self, m):\n        for n, p in m.named_parameters():\n            p.data.mul_(0.5)\n"
+        "        return self.all",
+    ),
+    "a registered parameter": (
+        "LeafRebound",
+        "class A(nn.Module):\n    def f(self, x):\n        self.register_parameter('w', nn.Parameter(x))\n"
+        "        self.w = x * 2",
     ),
     "turned": ("TurnedView", "def f(x):\n    y = x.t()\n    return y.view(-1)"),
     "turned by a callee": ("TurnedView", "def g(x):\n    return x.t()\ndef f(x):\n    return g(x).view(-1)"),

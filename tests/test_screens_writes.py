@@ -267,7 +267,7 @@ def test_a_function_in_which_it_may_be_passes(kind: str, text: str) -> None:
 
 
 def test_a_function_is_traced_once_for_all_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
-    from flake8_tensorcopy.engine.screens import sketch as sketches
+    from flake8_tensorcopy.engine.screens import trace
 
     traced: Counter[str] = Counter()
 
@@ -276,7 +276,7 @@ def test_a_function_is_traced_once_for_all_kinds(monkeypatch: pytest.MonkeyPatch
             traced[sketch.function.name] += 1
             super().__init__(sketch)
 
-    monkeypatch.setattr(sketches, "Trace", Counted)
+    monkeypatch.setattr(trace, "Trace", Counted)
     text = (
         "import torch\ndef g(x):\n    x.add_(1)\n    return x\ndef f(x):\n    old = x\n    g(x)\n    x.mul_(2)\n"
         "    return old\n"

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_tensorcopy.engine.exact import quotient
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.exact import Exact
 
 MAX_AXES = 12
 
@@ -17,7 +21,7 @@ MAX_AXES = 12
 class Size(NamedTuple):
     """A product of numbers and symbols, each with its power."""
 
-    number: Fraction
+    number: Exact
     symbols: frozenset[tuple[Hashable, int]]
 
     def times(self, other: Size, power: int = 1) -> Size:
@@ -25,7 +29,7 @@ class Size(NamedTuple):
         powers = dict(self.symbols)
         for symbol, count in other.symbols:
             powers[symbol] = powers.get(symbol, 0) + power * count
-        number = self.number * other.number if power > 0 else self.number / other.number
+        number = self.number * other.number if power > 0 else quotient(self.number, other.number)
         return Size(number, frozenset((symbol, count) for symbol, count in powers.items() if count))
 
     def where(self, symbol: Hashable, value: Size) -> Size:
@@ -40,11 +44,11 @@ class Size(NamedTuple):
 
 
 def number(value: int) -> Size:
-    return Size(Fraction(value), frozenset())
+    return Size(value, frozenset())
 
 
 def symbol(name: Hashable) -> Size:
-    return Size(Fraction(1), frozenset({(name, 1)}))
+    return Size(1, frozenset({(name, 1)}))
 
 
 ONE = number(1)

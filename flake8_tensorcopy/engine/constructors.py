@@ -10,7 +10,7 @@ from flake8_tensorcopy.engine.callers import Ask, argument_of, kind_of_items
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import FreshArrayCopied, TensorOfTensor
 from flake8_tensorcopy.engine.kinds import is_tensor, makes_new_array
-from flake8_tensorcopy.engine.operations import on_graph
+from flake8_tensorcopy.engine.linked import on_graph
 from flake8_tensorcopy.engine.redundant import new_memory
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.settled import asks_of

@@ -9,7 +9,7 @@ from typing import Any
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.features import COUNTED
 from flake8_tensorcopy.engine.graph import graph_of
-from flake8_tensorcopy.engine.linked import operand
+from flake8_tensorcopy.engine.linked import on_graph, operand
 from flake8_tensorcopy.engine.run import Outside, Run
 from flake8_tensorcopy.engine.saved import record
 from flake8_tensorcopy.engine.source import Class
@@ -192,8 +192,6 @@ def copy_of(
 
 def outside_of(run: Run, grad: bool | None) -> Outside:
     """What a function that is defined here finds around it."""
-    from flake8_tensorcopy.engine.operations import on_graph
-
     env = run.now.env
     values = [(name, env[name]) for name in run.closed_over if name in env]
     off = (name for name, value in values if value.refs and all(on_graph(ref) is False for ref in value.refs))

@@ -11,8 +11,8 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import MaterialisedExpand, RedundantRepeat
 from flake8_tensorcopy.engine.library import BROADCASTING, BROADCASTING_FUNCTIONS
+from flake8_tensorcopy.engine.linked import on_graph
 from flake8_tensorcopy.engine.nodes import end_of, start_of
-from flake8_tensorcopy.engine.operations import on_graph
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.redundant import call_text
 from flake8_tensorcopy.engine.run import Run

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.linked import on_graph
 from flake8_tensorcopy.engine.modes import (
     INFERENCE_MODE,
     MAY_SET,
@@ -105,8 +106,6 @@ def root_of(obj: Obj) -> Obj:
 
 def graph_of(value: Value) -> bool | None:
     """Whether a value requires grad, whichever of its alternatives it is."""
-    from flake8_tensorcopy.engine.operations import on_graph
-
     if not value.refs:
         return False if value.kind == "number" else None
     known = {on_graph(ref) for ref in value.refs}
@@ -144,8 +143,6 @@ def note_arguments(run: Run, function: Function, done: Run, values: list[Value],
 
 def is_leaf(run: Run, ref: Ref) -> bool:
     """Whether a reference is to a leaf that requires grad (or to a view of one), for certain."""
-    from flake8_tensorcopy.engine.operations import on_graph
-
     made = any(link.op in ("Parameter", "requires_grad_", "parameters") for link in ref.chain)
     tracked = ref.place is not None and ref.place.tracked
     if not (made or tracked or ref.obj.leaf) or ref.obj in run.tape.not_leaves or not on_graph(ref):
@@ -155,8 +152,6 @@ def is_leaf(run: Run, ref: Ref) -> bool:
 
 def mark(run: Run, ref: Ref) -> bool:
     """`requires_grad` is set on a reference.  Whether it was computed on the graph, and so becomes no leaf by that."""
-    from flake8_tensorcopy.engine.operations import on_graph
-
     obj = ref.obj
     computed = on_graph(ref) is True and not obj.leaf and not obj.param
     if any(link.kind in (DETACH, NUMPY) for link in ref.chain):
@@ -206,8 +201,6 @@ def sink(
     """The value leaves the function, with all that is in it."""
     if run.state is None or not value.refs or len(run.tape.sinks) >= MAX_SINKS:
         return
-    from flake8_tensorcopy.engine.operations import on_graph
-
     found: dict[Obj, None] = {}
     seen: set[Obj] = set()
     pending = list(value.refs)

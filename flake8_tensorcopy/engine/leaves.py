@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafWrite, MarkedNonLeaf, changed
 from flake8_tensorcopy.engine.freezing import Asked, freezes_itself, frozen, switch
 from flake8_tensorcopy.engine.graph import ancestors, is_leaf, looks_at_mode, mark
-from flake8_tensorcopy.engine.linked import linked
+from flake8_tensorcopy.engine.linked import linked, on_graph
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref, Value, Write
 
@@ -173,8 +173,6 @@ def marked(run: Run, node: ast.AST, base: Value, target: str, attribute: bool) -
 
 def _marked_if_given(run: Run, node: ast.AST, ref: Ref, target: str, attribute: bool) -> None:
     """A value was computed from arguments: it is no leaf where one of them requires grad."""
-    from flake8_tensorcopy.engine.operations import on_graph
-
     obj = ref.obj
     if obj.owner != "fresh" or obj.leaf or not obj.operands or on_graph(ref) is not None:
         return
@@ -237,8 +235,6 @@ def _made_on_device(obj: Obj) -> bool:
 
 def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
     """`.numpy()`, `np.asarray(x)`: torch refuses a tensor that requires grad, in grad mode, and one on a device."""
-    from flake8_tensorcopy.engine.operations import on_graph
-
     forced = any(keyword.arg == "force" for keyword in node.keywords) or (call == ".numpy()" and node.args)
     if forced or run.tape.expected or ref.kind not in ("tensor", "unknown") or looks_at_mode(run.now.arms | ref.arms):
         return

@@ -18,6 +18,9 @@ METADATA = frozenset(
     "shape size dtype device ndim dim numel nbytes element_size itemsize requires_grad is_leaf layout".split()
 )
 
+# What a test looks at to tell whether a conversion has copied, or will.
+GUARDS = frozenset({"dtype", "device", "is_cuda", "is_contiguous", "is_floating_point", "data_ptr", "layout"})
+
 # Methods that ask what they are given for nothing but its shape, dtype or device.
 AS_ANOTHER = frozenset("expand_as reshape_as to type_as view_as".split())
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from flake8_tensorcopy.engine.parts import Index
-from flake8_tensorcopy.engine.values import DETACH, NUMPY, Obj, Ref
+from flake8_tensorcopy.engine.values import DETACH, NUMPY, SNAPSHOT, Obj, Ref
 
 MAX_LINKED = 300
 
@@ -116,3 +116,54 @@ def _recorded(obj: Obj, recorded: Collection[Obj]) -> bool:
     if obj.kind != "tensor" or not recorded:
         return False
     return any(one in recorded for one in linked(obj, strict=True) if one is not obj)
+
+
+# ----- what the links of a reference tell
+
+
+def dtype_of(ref: Ref) -> str:
+    """The dtype of a reference: what the last conversion asked for, or what its storage was made with.
+
+    A module's own values are float32 unless told otherwise.
+    """
+    for link in reversed(ref.chain):
+        if link.dtype:
+            return link.dtype
+        if link.kind == SNAPSHOT:
+            return "float32"
+    return ref.obj.dtype
+
+
+def on_graph(ref: Ref) -> bool | None:
+    """Whether a reference requires grad, as far as known."""
+    if ref.obj.slot == ".grad" or positions(ref):
+        return False
+    for position in range(len(ref.chain) - 1, -1, -1):
+        link = ref.chain[position]
+        if link.op in ("Parameter", "requires_grad_"):
+            off = position < ref.held and ref.place is not None and ref.place.tracked is False
+            return False if off else _asked_for(link.node, 1 if link.op == "Parameter" else 0)
+        if link.kind in (DETACH, NUMPY):
+            return position < ref.held and ref.place is not None and bool(ref.place.tracked)
+        if link.kind == SNAPSHOT:
+            if link.op != "parameters":  # `state_dict()` detaches what it holds
+                return None if _asks_for(link.node, "keep_vars") else False
+            return not (ref.obj.graph is False or ref.obj.leaf is False) or None
+    dtype = dtype_of(ref)
+    if dtype == "bool" or "int" in dtype:
+        return False
+    return ref.obj.graph
+
+
+def _asks_for(node: ast.AST, name: str) -> bool:
+    """Whether a call has the keyword, or may have it."""
+    return isinstance(node, ast.Call) and any(keyword.arg in (name, None) for keyword in node.keywords)
+
+
+def _asked_for(node: ast.AST, position: int) -> bool | None:
+    """Whether a call that marks a leaf says `requires_grad=True`, which is what it does if it says nothing."""
+    given = node.args[position:] if isinstance(node, ast.Call) else []
+    asked = [k.value for k in node.keywords if k.arg == "requires_grad"] if isinstance(node, ast.Call) else []
+    for item in (*given[:1], *asked):
+        return bool(item.value) if isinstance(item, ast.Constant) else None
+    return True

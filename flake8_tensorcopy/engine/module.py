@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from flake8_tensorcopy.engine import distributions, library, ops
 from flake8_tensorcopy.engine.blocks import one_each
 from flake8_tensorcopy.engine.freezing import frozen_attributes
-from flake8_tensorcopy.engine.linked import PAIRS
+from flake8_tensorcopy.engine.linked import PAIRS, dtype_of, on_graph
 from flake8_tensorcopy.engine.methods import is_property
 from flake8_tensorcopy.engine.moved_leaf import moved
 from flake8_tensorcopy.engine.names import TENSOR_TYPES, TYPED
@@ -550,8 +550,6 @@ def _is_none(node: ast.expr) -> bool:
 def _copy_held(held: Value, made: Obj) -> None:
     """The kind and properties of what another function, or the module, keeps; an array may have the memory of a
     tensor, and a tensor that of an array: `x.numpy()`, `torch.from_numpy(array)`."""
-    from flake8_tensorcopy.engine.operations import dtype_of, on_graph
-
     ref = held.refs[0]
     copy_facts(ref.obj, made)
     if any(link.kind == NUMPY for link in ref.chain):

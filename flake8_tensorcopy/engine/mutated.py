@@ -18,9 +18,9 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
 )
 from flake8_tensorcopy.engine.graph import root_of
+from flake8_tensorcopy.engine.linked import dtype_of
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import must_overlap
 from flake8_tensorcopy.engine.run import ItemsWritten, Run, Use, per_pass
 from flake8_tensorcopy.engine.source import Class, Function

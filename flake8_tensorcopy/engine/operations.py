@@ -18,7 +18,7 @@ from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.keeping import kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array
-from flake8_tensorcopy.engine.linked import PAIRS, operand, positions
+from flake8_tensorcopy.engine.linked import PAIRS, dtype_of, on_graph, operand
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import MAX_AXES, Index, literal, turns
@@ -41,7 +41,6 @@ from flake8_tensorcopy.engine.values import (
     NONE,
     NUMBER,
     NUMPY,
-    SNAPSHOT,
     STRING,
     UNKNOWN,
     VIEW,
@@ -245,19 +244,6 @@ def _target_dtype(run: Run, short: str, node: ast.Call) -> str:
             if name is not None and name.startswith("torch."):
                 return DTYPES.get(name.removeprefix("torch."), "")
     return ""
-
-
-def dtype_of(ref: Ref) -> str:
-    """The dtype of a reference: what the last conversion asked for, or what its storage was made with.
-
-    A module's own values are float32 unless told otherwise.
-    """
-    for link in reversed(ref.chain):
-        if link.dtype:
-            return link.dtype
-        if link.kind == SNAPSHOT:
-            return "float32"
-    return ref.obj.dtype
 
 
 def part_key(run: Run, op: Op, short: str, node: ast.Call, first: int) -> object:
@@ -603,41 +589,6 @@ def clone_detach(run: Run, node: ast.Call, ref: Ref, inner: ast.expr) -> None:
             recording=recording(run),
         )
     )
-
-
-def on_graph(ref: Ref) -> bool | None:
-    """Whether a reference requires grad, as far as known."""
-    if ref.obj.slot == ".grad" or positions(ref):
-        return False
-    for position in range(len(ref.chain) - 1, -1, -1):
-        link = ref.chain[position]
-        if link.op in ("Parameter", "requires_grad_"):
-            off = position < ref.held and ref.place is not None and ref.place.tracked is False
-            return False if off else _asked_for(link.node, 1 if link.op == "Parameter" else 0)
-        if link.kind in (DETACH, NUMPY):
-            return position < ref.held and ref.place is not None and bool(ref.place.tracked)
-        if link.kind == SNAPSHOT:
-            if link.op != "parameters":  # `state_dict()` detaches what it holds
-                return None if _asks_for(link.node, "keep_vars") else False
-            return not (ref.obj.graph is False or ref.obj.leaf is False) or None
-    dtype = dtype_of(ref)
-    if dtype == "bool" or "int" in dtype:
-        return False
-    return ref.obj.graph
-
-
-def _asks_for(node: ast.AST, name: str) -> bool:
-    """Whether a call has the keyword, or may have it."""
-    return isinstance(node, ast.Call) and any(keyword.arg in (name, None) for keyword in node.keywords)
-
-
-def _asked_for(node: ast.AST, position: int) -> bool | None:
-    """Whether a call that marks a leaf says `requires_grad=True`, which is what it does if it says nothing."""
-    given = node.args[position:] if isinstance(node, ast.Call) else []
-    asked = [k.value for k in node.keywords if k.arg == "requires_grad"] if isinstance(node, ast.Call) else []
-    for item in (*given[:1], *asked):
-        return bool(item.value) if isinstance(item, ast.Constant) else None
-    return True
 
 
 def backward(run: Run, node: ast.Call, base: Value, args: Args) -> None:

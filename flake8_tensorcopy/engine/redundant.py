@@ -12,7 +12,8 @@ from flake8_tensorcopy.engine.facts import Fact, MovedThenDetached, RedundantCas
 from flake8_tensorcopy.engine.graph import recording
 from flake8_tensorcopy.engine.host import moved_to_host
 from flake8_tensorcopy.engine.kinds import OPERATORS
-from flake8_tensorcopy.engine.operations import _target_dtype, dtype_of, on_graph
+from flake8_tensorcopy.engine.linked import dtype_of, on_graph
+from flake8_tensorcopy.engine.operations import _target_dtype
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.refine import grad_mode
 from flake8_tensorcopy.engine.run import Run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.graph import may_set_mode
 from flake8_tensorcopy.engine.modes import mode_of
@@ -18,13 +19,11 @@ from flake8_tensorcopy.engine.values import (
     Value,
 )
 
-GUARDS = frozenset({"dtype", "device", "is_cuda", "is_contiguous", "is_floating_point", "data_ptr", "layout"})
-
 
 def refine(run: Run, test: ast.expr, taken: bool) -> None:
     """What a test proves of a name in its arm."""
-    for node in walk(test):
-        if isinstance(node, ast.Attribute) and node.attr in GUARDS and isinstance(node.value, ast.Name):
+    for node in walk(test) if run.asks_guards else ():
+        if isinstance(node, ast.Attribute) and node.attr in library.GUARDS and isinstance(node.value, ast.Name):
             held = run.now.env.get(node.value.id)
             if held is not None:
                 run.guarded.update(ref.obj for ref in held.refs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.facts import RewrappedParameter
-from flake8_tensorcopy.engine.operations import on_graph
+from flake8_tensorcopy.engine.linked import on_graph
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import is_true
 from flake8_tensorcopy.engine.unwrapped import MAX_STEPS, inputs_of, methods_from

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.devices import Devices
 from flake8_tensorcopy.engine.facts import (
     DeadRebinding,
@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.facts import (
     StaleRead,
     changed,
 )
+from flake8_tensorcopy.engine.features import STEPS
 from flake8_tensorcopy.engine.graph import Tape
 from flake8_tensorcopy.engine.nodes import children, walk
 from flake8_tensorcopy.engine.parts import mixed
@@ -347,6 +348,12 @@ class Run:
         found = self.function.found
         return not found or any(node.attr[:4] == "grad" for node in found.get(ast.Attribute, ()))
 
+    @cached_property
+    def asks_guards(self) -> bool:
+        """The same of what guards a conversion: a dtype, a device."""
+        found = self.function.found
+        return not found or any(node.attr in library.GUARDS for node in found.get(ast.Attribute, ()))
+
     def names_in(self, node: ast.AST) -> tuple[str, ...]:
         """The names that an expression mentions."""
         known = self._names.get(node)
@@ -464,7 +471,7 @@ class Run:
             self.devices.operands.add(node)
         if self.state is not None and self.state.flights:
             self.host_use(value, node, role)
-        if role == "test" and self.loop:
+        if role == "test" and self.loop and self.function.features & STEPS:
             self._waits_for(value, node, "test")
         for ref in value.refs:
             # What this very statement puts into a slot is used where it is put there.
@@ -504,11 +511,13 @@ class Run:
         source_written(self, write)
 
     def indexed(self, node: ast.Subscript, base: Value, result: Value) -> None:
-        from flake8_tensorcopy.engine.loops import indexed
-        from flake8_tensorcopy.engine.redundant import indexed_clone
+        if self.loop and self.function.features & STEPS:
+            from flake8_tensorcopy.engine.loops import indexed
 
-        indexed(self, node, base, result)
+            indexed(self, node, base, result)
         if isinstance(node.value, ast.Call):
+            from flake8_tensorcopy.engine.redundant import indexed_clone
+
             indexed_clone(self, node, base, result)
 
     def _just_made(self, place: Place) -> bool:
@@ -563,7 +572,7 @@ class Run:
         from flake8_tensorcopy.engine.host import host_scalar, moved_to_host
 
         self.use_shown(value, node)
-        if self.loop:
+        if self.loop and self.function.features & STEPS:
             self._waits_for(value, node, "print")
         for ref in value.refs:
             move = moved_to_host(self, ref)

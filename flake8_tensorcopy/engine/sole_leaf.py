@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.around import holds
+from flake8_tensorcopy.engine.linked import dtype_of, on_graph
 from flake8_tensorcopy.engine.mutated import function_at
-from flake8_tensorcopy.engine.operations import dtype_of, on_graph
 from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.values import Ref
 

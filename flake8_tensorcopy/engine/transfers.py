@@ -19,8 +19,8 @@ from flake8_tensorcopy.engine.facts import (
     changed,
 )
 from flake8_tensorcopy.engine.library import DEVICE, FACTORIES, LOADER
+from flake8_tensorcopy.engine.linked import dtype_of
 from flake8_tensorcopy.engine.nodes import end_of, start_of
-from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.screens import calls
 from flake8_tensorcopy.engine.screens.groups import (
@@ -20,8 +21,10 @@ from flake8_tensorcopy.engine.screens.groups import (
 )
 from flake8_tensorcopy.engine.screens.kept import keeps_result
 from flake8_tensorcopy.engine.screens.looks import collects, is_number, of_arrays
-from flake8_tensorcopy.engine.screens.trace import Trace
-from flake8_tensorcopy.engine.screens.values import PRODUCTS, item, path, value
+from flake8_tensorcopy.engine.screens.paths import PRODUCTS, item, path
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.screens.trace import Trace
 
 
 def names_in(target: ast.expr) -> frozenset[str]:
@@ -71,7 +74,7 @@ def _store_item(trace: Trace, target: ast.Subscript, groups: Groups) -> None:
     first = trace.tick
     base, name = path(trace, target.value)
     index = target.slice
-    chosen = value(trace, index) if not isinstance(index, ast.Constant) else ()
+    chosen = trace.value(index) if not isinstance(index, ast.Constant) else ()
     key = isinstance(index, ast.JoinedStr) or (isinstance(index, ast.Constant) and isinstance(index.value, str))
     plain = bool(base) and all(one.container for one in base)
     if not plain and isinstance(target.value, ast.Attribute):
@@ -122,7 +125,7 @@ def _again(trace: Trace, node: ast.expr) -> Groups:
     if known is not None:
         return known[0]
     loads = len(trace.loads)
-    groups = value(trace, node)
+    groups = trace.value(node)
     del trace.loads[loads:]
     return groups
 
@@ -142,11 +145,11 @@ def _assign(trace: Trace, node: ast.Assign) -> None:
         and len(first.elts) == len(source.elts)
         and not any(isinstance(one, ast.Starred) for one in (*first.elts, *source.elts))
     ):
-        values = [value(trace, one) for one in source.elts]
+        values = [trace.value(one) for one in source.elts]
         for target, groups, one in zip(first.elts, values, source.elts, strict=True):
             bind_target(trace, target, groups, one)
         return
-    groups = value(trace, source)
+    groups = trace.value(source)
     if len(node.targets) > 1 and not groups and not is_number(source):
         groups = (trace.made(container=collects(source)),)
     kept = trace.recording and keeps_result(trace, source)
@@ -169,7 +172,7 @@ def _note_result(trace: Trace, groups: Groups, source: ast.expr) -> None:
 def _annassign(trace: Trace, node: ast.AnnAssign) -> None:
     if node.value is not None:
         trace.binds = names_in(node.target)
-        groups = value(trace, node.value)
+        groups = trace.value(node.value)
         bind_target(trace, node.target, groups, node.value)
         if isinstance(node.target, ast.Name) and keeps_result(trace, node.value):
             _note_result(trace, trace.env[node.target.id], node.value)
@@ -177,7 +180,7 @@ def _annassign(trace: Trace, node: ast.AnnAssign) -> None:
 
 def _augassign(trace: Trace, node: ast.AugAssign) -> None:
     first = trace.tick
-    given = value(trace, node.value)
+    given = trace.value(node.value)
     target = node.target
     if isinstance(target, ast.Subscript):
         chosen = _again(trace, target.slice) if not isinstance(target.slice, (ast.Constant, ast.Slice)) else ()

@@ -197,7 +197,7 @@ def _computes(value: ast.expr) -> bool:
     """Whether an expression may make a tensor that is no Parameter."""
     if isinstance(value, ast.Call):
         name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-        return name != "Parameter"
+        return not name.endswith("Parameter")
     return not isinstance(value, (ast.Name, ast.Attribute, ast.Constant, ast.List, ast.Dict, ast.Tuple, ast.JoinedStr))
 
 
@@ -214,7 +214,13 @@ def _held_before(sketch: Sketch, attribute: str) -> bool:
     times = 0
     for node in function.found.get(ast.Attribute, ()):
         times += node.attr == attribute and isinstance(node.ctx, ast.Store)
-    return times > 1 or "register_parameter" in function.calls
+    return times > 1 or any(_registers(node, attribute) for node in sketch.calls_of(("register_parameter",)))
+
+
+def _registers(node: ast.Call, attribute: str) -> bool:
+    """Whether a call of `register_parameter` may be for an attribute."""
+    named = node.args[0] if node.args else None
+    return named is None or not isinstance(named, ast.Constant) or named.value == attribute
 
 
 def rebound_data(sketch: Sketch) -> bool:

@@ -30,6 +30,7 @@ from flake8_tensorcopy.engine.screens.groups import (
 from flake8_tensorcopy.engine.screens.kept import INPUT, OUTPUT, keeps, object_keeps
 from flake8_tensorcopy.engine.screens.layers import IN_PLACE, PASSING, marks_of
 from flake8_tensorcopy.engine.screens.looks import name_called
+from flake8_tensorcopy.engine.screens.paths import again, path
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.trace import Trace
@@ -114,8 +115,6 @@ def _call(trace: Trace, node: ast.Call) -> Groups:
 
 def _evaluated(trace: Trace, node: ast.Call, qualified: str | None) -> Given:
     """Go through what a call is of, and what it is given."""
-    from flake8_tensorcopy.engine.screens.values import path, value
-
     func, first = node.func, trace.tick
     receiver: Groups = ()
     called: Groups = ()
@@ -129,16 +128,14 @@ def _evaluated(trace: Trace, node: ast.Call, qualified: str | None) -> Given:
     elif qualified is None and isinstance(func, ast.Name):
         called = trace.env.get(func.id, ())
     elif qualified is None:
-        called = value(trace, func)
-    arguments = [value(trace, one) for one in node.args]
-    keywords = [value(trace, one.value) for one in node.keywords]
+        called = trace.value(func)
+    arguments = [trace.value(one) for one in node.args]
+    keywords = [trace.value(one.value) for one in node.keywords]
     return Given(node, receiver, name, called, arguments, keywords, first)
 
 
 def _writes(trace: Trace, given: Given, name: str, qualified: str | None) -> None:
     """Note what a call of torch or NumPy writes."""
-    from flake8_tensorcopy.engine.screens.values import again
-
     func = given.node.func
     if qualified is not None and not qualified.startswith(_KNOWN):
         return  # of another library: what it does is not known
@@ -215,8 +212,6 @@ def _of_module(trace: Trace, given: Given, called: Groups) -> Groups:
 
 def _shown(trace: Trace, node: ast.expr) -> str:
     """What an argument is called."""
-    from flake8_tensorcopy.engine.screens.values import again
-
     return again(trace, node)[1] if _is_path(node) else ""
 
 
@@ -283,8 +278,6 @@ def _result_of_method(trace: Trace, node: ast.Call, name: str, receiver: Groups,
 
 def _looked_up(trace: Trace, node: ast.expr) -> Groups:
     """What an argument is, that has been evaluated."""
-    from flake8_tensorcopy.engine.screens.values import again
-
     return again(trace, node)[0] if _is_path(node) and not imported(trace, node) else ()
 
 

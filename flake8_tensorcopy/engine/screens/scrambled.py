@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
-from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_tensorcopy.engine.exact import is_exact, quotient
 from flake8_tensorcopy.engine.library import MAKERS, RESHAPES
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import called_name
+
+if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.exact import Exact
 
 VIEWS = frozenset({"view", "reshape"})
 _SIZED = MAKERS | RESHAPES
@@ -370,7 +373,7 @@ class Sizes:
 
 def _plain(factors: Factors) -> set[object]:
     """The factors that are no axes; one for all numbers."""
-    return {int if isinstance(factor, (int, Fraction)) else factor for factor, _ in factors if not _of_axis(factor)}
+    return {int if is_exact(factor) else factor for factor, _ in factors if not _of_axis(factor)}
 
 
 def _of_axis(factor: object) -> bool:
@@ -393,11 +396,12 @@ def _times(one: Factors, other: Factors, sign: int) -> Factors | None:
     powers = dict(one)
     for factor, power in other:
         powers[factor] = powers.get(factor, 0) + sign * power
-    value = Fraction(1)
-    for factor in [factor for factor in powers if isinstance(factor, (int, Fraction))]:
+    value: Exact = 1
+    for factor in filter(is_exact, list(powers)):
         if not factor:
             return None
-        value *= Fraction(factor) ** powers.pop(factor)
+        power = powers.pop(factor)
+        value = value * factor**power if power >= 0 else quotient(value, factor**-power)
     found = {(factor, power) for factor, power in powers.items() if power}
     return frozenset(found | {(value, 1)} if value != 1 else found)
 

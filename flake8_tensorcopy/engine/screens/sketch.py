@@ -11,11 +11,11 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.features import WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.effects import HANDED_ON, Effect, Effects, Sketches, callees, effects_of
-from flake8_tensorcopy.engine.screens.trace import Trace
 from flake8_tensorcopy.engine.source import MAX_DEPTH, Function, Survey
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.origins import Origins
+    from flake8_tensorcopy.engine.screens.trace import Trace
 
 # Methods that put what they are given into their receiver.
 _PUTS = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault"})
@@ -37,6 +37,9 @@ _PARTS: dict[type[ast.AST], str] = {
     **dict.fromkeys((ast.Tuple, ast.List, ast.Set), "elts"),
     **dict.fromkeys((ast.BoolOp, ast.Dict), "values"),
 }
+
+_BINDINGS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.Return, ast.Yield, ast.YieldFrom)
+_GIVEN = _PUTS | {"setattr", "partial"}
 
 T = TypeVar("T")
 
@@ -166,14 +169,29 @@ class Sketch:
                 _flow(flows, node.args[0], item)
         return flows
 
-    def origins(self, node: ast.expr) -> list[ast.expr]:
-        """What the value of an expression may be, or be a view or scaled copy of: names, and what makes new values."""
+    @cached_property
+    def kept(self) -> list[ast.expr]:
+        """The expressions whose value a name, an object, a list, a caller or a function of the file gets; what loops
+        go over is not among them."""
+        found = self.function.found
+        kept = [node.value for kind in _BINDINGS for node in found.get(kind, ()) if node.value is not None]
+        callees, renamed = self.callees, self.of_file(other_names)
+        for name, calls in self.named.items():
+            if name in callees or renamed.get(name, name) in _GIVEN:
+                kept += [item for node in calls for item in (*node.args, *(one.value for one in node.keywords))]
+        return kept + [node.body for node in found.get(ast.Lambda, ())]
+
+    def origins(self, node: ast.expr, parts: frozenset[str] = frozenset()) -> list[ast.expr]:
+        """What the value of an expression may be, or be a view or scaled copy of: names, what makes new values, and
+        the attributes called `parts`."""
         found: list[ast.expr] = []
         pending: list[Any] = [node]
         while pending:
             part = pending.pop()
             kind = type(part)
-            if kind in _INNER:
+            if kind is ast.Attribute and part.attr in parts:
+                found.append(part)
+            elif kind in _INNER:
                 pending.append(getattr(part, _INNER[kind]))
             elif kind in _PARTS:
                 pending += getattr(part, _PARTS[kind])
@@ -195,8 +213,9 @@ class Sketch:
         whole = self.survey.names.qualify(func)
         if whole is not None:
             op = ops.function(whole)
-            passes = name in _SCALES or op.result != "fresh" if op is not None else name in _HOLDS
-            return given if passes or whole.startswith("torch.nn.") else []
+            if op is not None and (op.form == "function" or not whole.startswith("torch.nn.")):
+                return given if name in _SCALES or op.result != "fresh" else []
+            return given if name in _HOLDS or whole.startswith("torch.nn.") else []
         if name in self.callees or not name:
             return [*given, func.value] if isinstance(func, ast.Attribute) else given
         if not isinstance(func, ast.Attribute):
@@ -264,6 +283,8 @@ class Sketch:
     def trace(self) -> Trace:
         """One pass over it."""
         self._busy = True
+        from flake8_tensorcopy.engine.screens.trace import Trace
+
         made = Trace(self)
         self._busy = False
         return made

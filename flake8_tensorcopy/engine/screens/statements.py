@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from flake8_tensorcopy.engine.screens.assignments import ASSIGNMENTS, bind_iterated, bind_target, names_in
 from flake8_tensorcopy.engine.screens.groups import Group
-from flake8_tensorcopy.engine.screens.trace import Env, Trace
 
 if TYPE_CHECKING:
+    from flake8_tensorcopy.engine.screens.trace import Env, Trace
     from flake8_tensorcopy.engine.source import FunctionNode
 
 
@@ -59,8 +60,6 @@ def _match(trace: Trace, node: ast.Match) -> bool:
 
 
 def _for(trace: Trace, node: ast.For | ast.AsyncFor) -> None:
-    from flake8_tensorcopy.engine.screens.assignments import bind_iterated, names_in
-
     binds = names_in(node.target)
     trace.binds = binds
     over = trace.value(node.iter)
@@ -103,8 +102,6 @@ def _try(trace: Trace, node: ast.Try) -> bool:
 
 
 def _with(trace: Trace, node: ast.With | ast.AsyncWith) -> bool:
-    from flake8_tensorcopy.engine.screens.assignments import bind_target
-
     for item in node.items:
         groups = trace.value(item.context_expr)
         if item.optional_vars is not None:
@@ -150,12 +147,6 @@ def _class(trace: Trace, node: ast.ClassDef) -> None:
     trace.block([one for one in node.body if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))])
 
 
-def _assignment(trace: Trace, node: ast.AST) -> None:
-    from flake8_tensorcopy.engine.screens.assignments import ASSIGNMENTS
-
-    ASSIGNMENTS[type(node)](trace, node)
-
-
 # False where the end of the statement is not reached.
 STATEMENTS: dict[type[ast.AST], Callable[..., bool | None]] = {
     ast.If: _if,
@@ -176,7 +167,5 @@ STATEMENTS: dict[type[ast.AST], Callable[..., bool | None]] = {
     ast.FunctionDef: _function,
     ast.AsyncFunctionDef: _function,
     ast.ClassDef: _class,
-    ast.Assign: _assignment,
-    ast.AnnAssign: _assignment,
-    ast.AugAssign: _assignment,
+    **ASSIGNMENTS,
 }

@@ -28,6 +28,8 @@ from flake8_tensorcopy.engine.screens.groups import (
     reached,
 )
 from flake8_tensorcopy.engine.screens.looks import is_number
+from flake8_tensorcopy.engine.screens.statements import STATEMENTS
+from flake8_tensorcopy.engine.screens.values import value as value_of
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.screens.sketch import Sketch
@@ -294,8 +296,6 @@ class Trace:
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Go through a block; False if its end is not reached."""
-        from flake8_tensorcopy.engine.screens.statements import STATEMENTS
-
         for node in body:
             handler = STATEMENTS.get(type(node))
             self.statement += 1
@@ -307,11 +307,7 @@ class Trace:
                     return False
         return True
 
-    def value(self, node: ast.expr | None) -> Groups:
-        """What the value of an expression may be, or hold."""
-        from flake8_tensorcopy.engine.screens.values import value
-
-        return value(self, node)
+    value = value_of
 
     def merge(self, envs: list[Env], since: int) -> None:
         """Go on with what any of several paths has bound, since the log was as long as that."""

@@ -7,10 +7,12 @@ says that it trains, by a state that is loaded, here or in a function of the fil
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.features import DETACH, WEIGHTS, WRITE
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.screens.effects import Sketches
 from flake8_tensorcopy.engine.screens.parts import writes_part, written
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import Function, Survey, rooted
@@ -34,11 +36,8 @@ def stale_snapshot(sketch: Sketch) -> bool:
     function = sketch.function
     if sketch.features & WRITE and sketch.features & DETACH and _keeps_data(function):
         return True
-    if not (sketch.features & WEIGHTS or _asks(sketch)):
-        return False
-    if trains(sketch, loads=True) or _restored(function):
-        return True
-    return bool(sketch.features & WRITE) and _writes_held(sketch)
+    moves = trains(sketch, loads=True) or _restored(function) or (sketch.features & WRITE and _writes_held(sketch))
+    return bool(moves) and (bool(sketch.features & WEIGHTS and _keeps_weight(sketch)) or _asks(sketch))
 
 
 def _keeps_data(function: Function) -> bool:
@@ -51,41 +50,60 @@ def _keeps_data(function: Function) -> bool:
     return False
 
 
+def _keeps_weight(sketch: Sketch) -> bool:
+    """Whether the weight of a layer is kept: see `Sketch.kept`."""
+    parts = library.OF_LAYERS
+    return any(type(one) is ast.Attribute for value in sketch.kept for one in sketch.origins(value, parts))
+
+
 def _asks(sketch: Sketch) -> bool:
-    """Whether a module is asked for what it holds: there, in a function that is called, or in a method of the class."""
+    """Whether what a module is asked for is kept: there, in a function that is called, or in a method of the class."""
+    if sketch.once(_keeps_state):
+        return True
     function = sketch.function
-    if sketch.calls(_STATES):
+    if function.cls is None and not sketch.of_file(_asking).isdisjoint(_CALLED):
         return True
-    asking = sketch.of_file(_asking)
-    if not asking.isdisjoint(function.calls) or (function.cls is None and not asking.isdisjoint(_CALLED)):
-        return True
-    return function.cls is not None and sketch.of_file(_asked_by_methods)
+    return function.cls is not None and sketch.of_file(_kept_by_methods)
 
 
-def _asked_by_methods(survey: Survey) -> bool:
-    """Whether a method of any class of the file asks a module for what it holds."""
-    asking = survey.once(_asking)
-    return any(
-        not _STATES.isdisjoint(one.calls) or not asking.isdisjoint(one.calls)
-        for cls in survey.classes.values()
-        for one in cls.methods.values()
-    )
+def _keeps_state(sketch: Sketch) -> bool:
+    """Whether a name, a list, an object or a caller gets what a module is asked for, or a part of it."""
+    return _hands_on(sketch, sketch.of_file(_asking))
+
+
+def _kept_by_methods(survey: Survey) -> bool:
+    """Whether a method of any class of the file keeps what a module is asked for."""
+    sketches: Sketches = survey.told["sketches"]
+    return any(sketches.of(one).once(_keeps_state) for cls in survey.classes.values() for one in cls.methods.values())
 
 
 def _asking(survey: Survey) -> frozenset[str]:
-    """The names by which functions of the file are called that ask a module for what it holds, or call such."""
+    """The names by which functions of the file are called that hand on what a module is asked for."""
+    sketches: Sketches = survey.told["sketches"]
     found: set[str] = set()
-    grown = True
-    while grown:
-        more = {
-            name
-            for one in survey.all
-            if one is not survey.body and not (_STATES.isdisjoint(one.calls) and found.isdisjoint(one.calls))
-            for name in _names_of(one)
-        } - found
-        found |= more
-        grown = bool(more)
+    handing: set[Function] = set()
+    pending = [one for one in survey.all if one is not survey.body and not _STATES.isdisjoint(one.calls)]
+    callers: dict[str, list[Function]] = {}
+    while pending:
+        function = pending.pop()
+        if function in handing or not _hands_on(sketches.of(function), found):
+            continue
+        handing.add(function)
+        if not callers:
+            for one in survey.all:
+                for name in one.calls if one is not survey.body else ():
+                    callers.setdefault(name, []).append(one)
+        for name in _names_of(function) - found:
+            found.add(name)
+            pending += callers.get(name, ())
     return frozenset(found)
+
+
+def _hands_on(sketch: Sketch, asking: Collection[str]) -> bool:
+    """Whether anything keeps what a module, or one of the functions of these names, is asked for."""
+    asked = sketch.function.calls.intersection((*_STATES, *asking))
+    made: set[ast.AST] = {node for name in asked for node in sketch.named.get(name, ())}
+    return bool(made) and sketch.reached_by(made, sketch.kept)
 
 
 def shared_state(sketch: Sketch) -> bool:
