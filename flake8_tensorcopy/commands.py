@@ -13,12 +13,13 @@ from typing import Any
 from flake8_tensorcopy import atomic, baseline, explain, processes, registry
 from flake8_tensorcopy.baseline import Baseline, BaselineError
 from flake8_tensorcopy.changes import Changes, GitError
-from flake8_tensorcopy.config import DEBUG, Settings
+from flake8_tensorcopy.config import DEBUG
 from flake8_tensorcopy.configfiles import ConfigError, load
 from flake8_tensorcopy.engine import Finding
 from flake8_tensorcopy.files import Outcome, Task
 from flake8_tensorcopy.report import FileReport, narrowed, render
 from flake8_tensorcopy.selection import UNREADABLE, discover
+from flake8_tensorcopy.settings import Settings
 from flake8_tensorcopy.terminal import colored, progress
 
 CLEAN, FOUND, UNUSABLE = 0, 1, 2

@@ -1,15 +1,14 @@
-"""The settings of one run, checked once and frozen."""
+"""What can be set about the rules, checked once and frozen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 DEBUG = "TENSORCOPY_DEBUG"  # an environment variable: failures inside are raised instead of told
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What a user can set about the rules.
 
     `preview` also shows findings that are not on by default.  `train_calls` are names of functions and methods that
@@ -18,33 +17,6 @@ class Options:
 
     preview: bool = False
     train_calls: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a user can set about a run of `tensorcopy check` or `tensorcopy fix`.
-
-    Codes, patterns and their names are flake8's.  Patterns with a slash are absolute.  `select` and `ignore` are None
-    where they are not set at all; `jobs` is a number of processes, or 0 for as many as pay; `baseline` is a file, or
-    empty for none.
-    """
-
-    options: Options = Options()
-    select: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] = ()
-    extend_ignore: tuple[str, ...] = ()
-    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    exclude: tuple[str, ...] = ()
-    extend_exclude: tuple[str, ...] = ()
-    force_exclude: bool = False
-    filename: tuple[str, ...] = ("*.py", "*.ipynb")
-    disable_noqa: bool = False
-    unsafe_fixes: bool = False
-    statistics: bool = False
-    output_format: str = ""
-    jobs: int = 0
-    baseline: str = ""
 
 
 def names(values: str | Iterable[str], setting: str) -> frozenset[str]:

@@ -17,9 +17,10 @@ from flake8.options.config import load_config, parse_config
 from flake8.options.manager import OptionManager
 
 from flake8_tensorcopy import registry
-from flake8_tensorcopy.config import Options, Settings, names
+from flake8_tensorcopy.config import Options, names
 from flake8_tensorcopy.report import FORMATS
 from flake8_tensorcopy.selection import PREFIX, UNREADABLE, Selection, shown
+from flake8_tensorcopy.settings import Settings
 
 TABLE = "[tool.tensorcopy]"
 

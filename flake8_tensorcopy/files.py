@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Literal
 
 from flake8_tensorcopy import atomic
-from flake8_tensorcopy.config import DEBUG, Settings
+from flake8_tensorcopy.config import DEBUG
 from flake8_tensorcopy.engine import Finding, Span
 from flake8_tensorcopy.fixes import Repaired, Result, Source, Unfixable, repair, repair_program
 from flake8_tensorcopy.lint import describe, lint, not_analysed
@@ -22,6 +22,7 @@ from flake8_tensorcopy.noqa import Comments
 from flake8_tensorcopy.notebooks import SUFFIX, NoNotebook, Notebook
 from flake8_tensorcopy.report import FileReport, Written
 from flake8_tensorcopy.selection import UNREADABLE, Selection, shown
+from flake8_tensorcopy.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from flake8 import utils
 from flake8.discover_files import expand_paths
 from flake8.style_guide import Decision, DecisionEngine, Ignored
 
-from flake8_tensorcopy.config import Settings
+from flake8_tensorcopy.settings import Settings
 
 LOG = logging.getLogger(__name__)
 PREFIX = "TSC"

@@ -14,10 +14,11 @@ import pytest
 
 from flake8_tensorcopy import cli
 from flake8_tensorcopy.commands import _fixable
-from flake8_tensorcopy.config import DEBUG, Settings
+from flake8_tensorcopy.config import DEBUG
 from flake8_tensorcopy.engine import Finding, Fix, Span
 from flake8_tensorcopy.lint import lint
 from flake8_tensorcopy.registry import rules
+from flake8_tensorcopy.settings import Settings
 from flake8_tensorcopy.terminal import colored
 from tests.conftest import ROOT, Ran, Run, run_tensorcopy
 from tests.samples import ALIAS, DETACH, FINE, write

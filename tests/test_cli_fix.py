@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from flake8_tensorcopy import atomic
-from flake8_tensorcopy.config import Settings
 from flake8_tensorcopy.engine import Edit, Finding, Fix, Span
 from flake8_tensorcopy.files import Task
+from flake8_tensorcopy.settings import Settings
 from tests.conftest import ROOT, Ran, Run, run_tensorcopy
 from tests.samples import ALIAS, DETACH, FINE, write
 

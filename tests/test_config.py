@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from flake8_tensorcopy.config import Options, Settings
+from flake8_tensorcopy.config import Options
 from flake8_tensorcopy.configfiles import ConfigError, load
 from flake8_tensorcopy.registry import rules
 from flake8_tensorcopy.selection import Selection, discover, shown
+from flake8_tensorcopy.settings import Settings
 
 
 @pytest.fixture(autouse=True)

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 from lsprotocol import types
 
-from flake8_tensorcopy.config import Settings
 from flake8_tensorcopy.lsp import server as module
 from flake8_tensorcopy.lsp.analysis import Analysis, analyse
 from flake8_tensorcopy.lsp.documents import Text
 from flake8_tensorcopy.lsp.messages import Client
 from flake8_tensorcopy.lsp.server import made
+from flake8_tensorcopy.settings import Settings
 from tests.editor import PATIENCE, driven
 
 URI = "file:///folder/a.py"

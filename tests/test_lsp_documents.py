@@ -8,7 +8,6 @@ import random
 import pytest
 from lsprotocol import types
 
-from flake8_tensorcopy.config import Settings
 from flake8_tensorcopy.engine import Edit, Span
 from flake8_tensorcopy.lsp import analysis
 from flake8_tensorcopy.lsp.actions import Actions, merged
@@ -16,6 +15,7 @@ from flake8_tensorcopy.lsp.analysis import analyse, edits
 from flake8_tensorcopy.lsp.documents import Document, Text, path_of, units
 from flake8_tensorcopy.lsp.messages import Client
 from flake8_tensorcopy.lsp.settings import sent
+from flake8_tensorcopy.settings import Settings
 from tests.editor import index, position
 
 ENCODINGS = ("utf-8", "utf-16", "utf-32")

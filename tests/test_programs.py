@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import json
 import signal
 import textwrap
@@ -264,7 +265,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     def analyse(tree: ast.Module, kinds: frozenset[str]) -> Any:
         done = real(tree, kinds)
         for region in done.regions:
-            region.facts = [one for one in region.facts if not (isinstance(one, StaleRead) and one.link == "alias")]
+            region.facts[:] = [one for one in region.facts if not (isinstance(one, StaleRead) and one.link == "alias")]
         return done
 
     monkeypatch.setattr(compare, "analyse", analyse)
@@ -399,7 +400,9 @@ def test_a_write_of_a_callee_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     real = summaries.summary_of
 
     def forgetful(run: Any) -> summaries.Summary:
-        return replace(real(run), effects=[])
+        known = copy.copy(real(run))
+        known.effects = []
+        return known
 
     monkeypatch.setattr(calls, "summary_of", forgetful)
     assert caught() == {compare.MISSED}

@@ -39,6 +39,8 @@ def facts_by_function(tree: ast.Module, monkeypatch: pytest.MonkeyPatch) -> Iter
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "Module", Kept)
+        for holder in (Survey, Sketches, Kept):
+            patch.setattr(holder, "release", lambda self: None)
         for kind in list(SCREENS):
             patch.delitem(SCREENS, kind)
         analysis.analyse(tree, ALL)

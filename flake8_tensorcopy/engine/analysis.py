@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.features import (
@@ -207,21 +206,20 @@ JUDGES: tuple[Judge, ...] = (
 )
 
 
-@dataclass(slots=True)
-class RegionFacts:
+class RegionFacts(NamedTuple):
     """The facts of one function, or of the module's own statements."""
 
     node: ast.AST
-    facts: list[Fact] = field(default_factory=list)
+    facts: list[Fact]
 
 
-@dataclass(slots=True)
 class Analysis:
-    """Everything found in one file."""
+    """Everything found in one file: facts, the line ranges that can be parsed alone, what was not analysed."""
 
-    regions: list[RegionFacts]
-    units: list[tuple[int, int]]
-    problem: str | None = None
+    def __init__(self, regions: list[RegionFacts], units: list[tuple[int, int]], problem: str | None = None) -> None:
+        self.regions = regions
+        self.units = units
+        self.problem = problem
 
 
 def analyse(
@@ -260,6 +258,9 @@ def analyse(
 
         module = Module(found, train_calls, cells.shown if cells else frozenset())
         result.regions = regions(module, chosen, judged, kinds)
+        module.release()
+    sketches.release()
+    found.release()
     return result
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine.facts import RoundTrip, WidenedMove
@@ -55,27 +54,27 @@ class Looped(NamedTuple):
     place: str
 
 
-@dataclass(slots=True)
 class Devices:
     """The notes of one run."""
 
-    moves: dict[ast.AST, Move | None] = field(default_factory=dict)
-    storing: int = 0  # what is used now is put into a list, tuple or dict
-    waits: bool = False  # the function may wait for the device
-    looped: dict[ast.Call, Looped] = field(default_factory=dict)  # moves in loops
-    operands: set[ast.AST] = field(default_factory=set)  # expressions that a tensor operation takes
-    syncs: dict[tuple[ast.expr, str, Obj | None], Sync] = field(default_factory=dict)
-    trains: dict[ast.AST, bool] = field(default_factory=dict)  # loops: do they hold `backward()` and `step()`?
-    trains_within: dict[ast.AST, bool] = field(default_factory=dict)  # does a loop in them?
-    changed: dict[ast.AST, tuple[set[str], set[str]]] = field(default_factory=dict)  # by loops
-    homes: dict[Obj, str] = field(default_factory=dict)  # where what operations made lies
-    widened: list[tuple[Place, int, WidenedMove]] = field(default_factory=list)  # wide copies under a name, moved
-    round_trips: list[tuple[tuple[Place, ...], int, RoundTrip]] = field(default_factory=list)
-    apart: dict[RoundTrip, set[Obj]] = field(default_factory=dict)  # what would be one tensor without the trip
-    saved: set[str] = field(default_factory=set)  # where `torch.save` has put something, as text
-    strengths: dict[Obj, int] = field(default_factory=dict)  # evidence at the end of the function
-    losses: list[Obj] = field(default_factory=list)  # what others call `backward()` on
-    source: Value | None = None  # the first argument of the method call under way
+    def __init__(self) -> None:
+        self.moves: dict[ast.AST, Move | None] = {}
+        self.storing = 0  # what is used now is put into a list, tuple or dict
+        self.waits = False  # the function may wait for the device
+        self.looped: dict[ast.Call, Looped] = {}  # moves in loops
+        self.operands: set[ast.AST] = set()  # expressions that a tensor operation takes
+        self.syncs: dict[tuple[ast.expr, str, Obj | None], Sync] = {}
+        self.trains: dict[ast.AST, bool] = {}  # loops: do they hold `backward()` and `step()`?
+        self.trains_within: dict[ast.AST, bool] = {}  # does a loop in them?
+        self.changed: dict[ast.AST, tuple[set[str], set[str]]] = {}  # by loops
+        self.homes: dict[Obj, str] = {}  # where what operations made lies
+        self.widened: list[tuple[Place, int, WidenedMove]] = []  # wide copies under a name, moved
+        self.round_trips: list[tuple[tuple[Place, ...], int, RoundTrip]] = []
+        self.apart: dict[RoundTrip, set[Obj]] = {}  # what would be one tensor without the trip
+        self.saved: set[str] = set()  # where `torch.save` has put something, as text
+        self.strengths: dict[Obj, int] = {}  # evidence at the end of the function
+        self.losses: list[Obj] = []  # what others call `backward()` on
+        self.source: Value | None = None  # the first argument of the method call under way
 
 
 def joined(one: Flights, other: Flights) -> Flights:

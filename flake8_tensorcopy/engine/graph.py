@@ -6,7 +6,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,27 +52,27 @@ class Sink(NamedTuple):
     kept: bool  # stored: what is done to it later is seen there
 
 
-@dataclass(slots=True, eq=False)
 class Tape:
     """What one run knows of the graph that it records."""
 
-    saved: dict[Obj, list[Saved]] = field(default_factory=dict)
-    spoiled: list[tuple[Saved, Write]] = field(default_factory=list)
-    rebindable: dict[ast.AST, bool] = field(default_factory=dict)  # of these writes, whether one name has the value
-    found: list[Fact] = field(default_factory=list)  # to be dropped if the function is only called without grad
-    bypassed: list[tuple[Write, Fact, bool]] = field(default_factory=list)  # and whether a backward has to follow
-    sinks: list[Sink] = field(default_factory=list)
-    cut: set[tuple[Obj, Obj]] = field(default_factory=set)  # a result and what it was computed from, but detached
-    not_leaves: set[Obj] = field(default_factory=set)  # computed, and marked as requiring grad all the same
-    arms: dict[Obj, frozenset[Arm]] = field(default_factory=dict)  # where it was marked
-    marked: list[tuple[Obj, Fact]] = field(default_factory=list)
-    gradients: dict[Obj, ast.AST] = field(default_factory=dict)  # whose `.grad` is read
-    retained: set[Obj] = field(default_factory=set)
-    on_device: set[Obj] = field(default_factory=set)
-    inference: set[Obj] = field(default_factory=set)
-    switched: list[Switched] = field(default_factory=list)
-    expected: int = 0  # inside a test that something raises
-    in_inference: int = 0
+    def __init__(self) -> None:
+        self.saved: dict[Obj, list[Saved]] = {}
+        self.spoiled: list[tuple[Saved, Write]] = []
+        self.rebindable: dict[ast.AST, bool] = {}  # of these writes, whether one name has the value
+        self.found: list[Fact] = []  # to be dropped if the function is only called without grad
+        self.bypassed: list[tuple[Write, Fact, bool]] = []  # and whether a backward has to follow
+        self.sinks: list[Sink] = []
+        self.cut: set[tuple[Obj, Obj]] = set()  # a result and what it was computed from, but detached
+        self.not_leaves: set[Obj] = set()  # computed, and marked as requiring grad all the same
+        self.arms: dict[Obj, frozenset[Arm]] = {}  # where it was marked
+        self.marked: list[tuple[Obj, Fact]] = []
+        self.gradients: dict[Obj, ast.AST] = {}  # whose `.grad` is read
+        self.retained: set[Obj] = set()
+        self.on_device: set[Obj] = set()
+        self.inference: set[Obj] = set()
+        self.switched: list[Switched] = []
+        self.expected = 0  # inside a test that something raises
+        self.in_inference = 0
 
 
 def ancestors(obj: Obj, without: Callable[[Obj], bool] | None = None) -> Iterator[Obj]:

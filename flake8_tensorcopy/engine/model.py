@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.region import Region
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of source text: lines from 1, columns from 0 in code points, the end exclusive."""
 
     line: int
@@ -20,16 +19,14 @@ class Span:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Step:
+class Step(NamedTuple):
     """One stop on the way from a tensor to the place where it goes wrong."""
 
     span: Span
     text: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edit:
+class Edit(NamedTuple):
     """A stretch of source and the text that replaces it, lines ended by a line feed; an empty span is an insertion."""
 
     span: Span

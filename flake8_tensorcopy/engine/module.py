@@ -148,6 +148,14 @@ class Module:
             self.early.clear()
         return done
 
+    def release(self) -> None:
+        """Undo what holds itself: see `Survey.release`.  The facts of the runs do not need them."""
+        for run in self.runs.values():
+            if run is not None:
+                vars(run).clear()
+        for arm, _ in self._arms.values():
+            del arm.other
+
     def run_callers(self, name: str) -> None:
         """Run all that calls something by a name, so that it is known what such calls give; once all else is done."""
         if self.depth or name in self._callers_run:

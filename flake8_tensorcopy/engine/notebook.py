@@ -6,13 +6,12 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _PERCENT = re.compile(r"# ?%%(?=\W|[A-Z]|$)")  # the line between two cells of a script, as editors have it
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(NamedTuple):
     """Where the cells of a notebook stand in the program that they make together; none for a plain file.
 
     `numbers` are those of its code cells among all its cells, from 1; `starts` their first lines in the program.

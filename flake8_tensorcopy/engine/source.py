@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from flake8_tensorcopy.engine.definitions import Class, Function, FunctionNode, Survey
 from flake8_tensorcopy.engine.features import ANYTHING, INFERENCE, MODULE_ALIAS, WRITE
@@ -59,34 +60,8 @@ def survey(tree: ast.Module) -> Survey:
     names = Names()
     body = Function("<module>", tree)
     result = Survey(names, {}, {}, body, [], [])
-    own: list[ast.AST] = []  # what runs when the module is loaded
-    pending: list[Function] = []
-
-    def function(node: FunctionNode, cls: Class | None) -> Function:
-        made = Function(node.name, node, cls)
-        result.all.append(made)
-        result.units.append((first_line(node), node.end_lineno or node.lineno))
-        outer = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
-        made.features |= defaults(node)
-        own.extend(outer)
-        pending.append(made)
-        return made
-
-    def members(cls: Class, node: ast.ClassDef) -> None:
-        rest: list[ast.AST] = []
-        for statement in _flat(node.body):
-            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                cls.methods[statement.name] = function(statement, cls)
-            elif isinstance(statement, ast.ClassDef):
-                nested = Class(statement.name, statement, statement.bases)
-                result.classes.setdefault(statement.name, nested)
-                members(nested, statement)
-            else:
-                rest.append(statement)
-                if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                    cls.annotations[statement.target.id] = statement.annotation
-        own.extend(rest)
-
+    met = _Met(result, [], [])
+    own = met.own
     for statement in tree.body:
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             result.units.append((statement.lineno, statement.end_lineno or statement.lineno))
@@ -94,19 +69,19 @@ def survey(tree: ast.Module) -> Survey:
             result.units.append((first_line(statement), statement.end_lineno or statement.lineno))
     for statement in _flat(tree.body):
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            result.functions[statement.name] = function(statement, None)
+            result.functions[statement.name] = _function(met, statement, None)
         elif isinstance(statement, ast.ClassDef):
             made = Class(statement.name, statement, statement.bases)
             result.classes[statement.name] = made
-            members(made, statement)
+            _members(met, made, statement)
         else:
             own.append(statement)
     result.all.append(body)
     scan(body, own, result)
-    for one in reversed(pending):  # of what several methods assign, the last one counts
+    for one in reversed(met.pending):  # of what several methods assign, the last one counts
         scan(one, one.node.body, result)
     _import(result)
-    for one in pending:
+    for one in met.pending:
         decorators = () if isinstance(one.node, ast.Module) else one.node.decorator_list
         if any(mentions(item, "inference_mode", names) for item in decorators):
             one.features |= INFERENCE
@@ -123,6 +98,40 @@ def survey(tree: ast.Module) -> Survey:
     spread_features(result.all)
     _inherit(result)
     return result
+
+
+class _Met(NamedTuple):
+    """What the walk has met so far."""
+
+    survey: Survey
+    own: list[ast.AST]  # what runs when the module is loaded
+    pending: list[Function]
+
+
+def _function(met: _Met, node: FunctionNode, cls: Class | None) -> Function:
+    made = Function(node.name, node, cls)
+    met.survey.all.append(made)
+    met.survey.units.append((first_line(node), node.end_lineno or node.lineno))
+    made.features |= defaults(node)
+    met.own.extend((*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)))
+    met.pending.append(made)
+    return made
+
+
+def _members(met: _Met, cls: Class, node: ast.ClassDef) -> None:
+    rest: list[ast.AST] = []
+    for statement in _flat(node.body):
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            cls.methods[statement.name] = _function(met, statement, cls)
+        elif isinstance(statement, ast.ClassDef):
+            nested = Class(statement.name, statement, statement.bases)
+            met.survey.classes.setdefault(statement.name, nested)
+            _members(met, nested, statement)
+        else:
+            rest.append(statement)
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                cls.annotations[statement.target.id] = statement.annotation
+    met.own.extend(rest)
 
 
 def _inherit(result: Survey) -> None:

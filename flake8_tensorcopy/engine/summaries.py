@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import distributions, moved_leaf, ops, unwrapped
 from flake8_tensorcopy.engine.evaluate import held_by
@@ -43,16 +42,14 @@ MAX_EFFECTS = 40
 REST = -1  # in the place of a position: whatever comes after the parameters
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A storage as the caller can find it: the argument's index and the slots from there."""
 
     argument: int
     slots: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """A write to what the caller passed in."""
 
     target: Target
@@ -66,8 +63,7 @@ class Effect:
     asks: frozenset[Ask] = frozenset()  # where the function does so
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """One alternative of what is returned: something reached from an argument, or something new."""
 
     target: Target | None
@@ -77,8 +73,7 @@ class Result:
     asks: frozenset[Ask] = frozenset()  # where the function returns it
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """The live state of a module that the caller passed in, put into an attribute."""
 
     module: Target
@@ -87,17 +82,19 @@ class Kept:
     conditional: bool = False  # on some path only: the attribute may also hold what it held
 
 
-@dataclass(slots=True)
 class Summary:
-    names: list[str]
-    effects: list[Effect] = field(default_factory=list)
-    rebinds: list[tuple[Target, str]] = field(default_factory=list)
-    states: dict[tuple[Target, str], Kept] = field(default_factory=dict)  # of these, what is a live state of a module
-    results: list[Result] = field(default_factory=list)
-    plain: str = ""  # kind of a result without storage: number
-    hooks: list[tuple[Target, Hooked]] = field(default_factory=list)
-    stores: list[tuple[Target, Chain, Handed]] = field(default_factory=list)  # what stays with an object
-    switched: list[Carried] = field(default_factory=list)  # what is told whether to require grad
+    """What a call of a function does, as its callers can find it."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.effects: list[Effect] = []
+        self.rebinds: list[tuple[Target, str]] = []
+        self.states: dict[tuple[Target, str], Kept] = {}  # of these, what is a live state of a module
+        self.results: list[Result] = []
+        self.plain = ""  # kind of a result without storage: number
+        self.hooks: list[tuple[Target, Hooked]] = []
+        self.stores: list[tuple[Target, Chain, Handed]] = []  # what stays with an object
+        self.switched: list[Carried] = []  # what is told whether to require grad
 
 
 def summary_of(run: Run) -> Summary:
@@ -157,7 +154,7 @@ def _summarise(run: Run) -> Summary:
             summary.plain = "number"
         for ref in value.refs[:6]:
             result = _result(ref, index, state.heap, 0)
-            summary.results.append(replace(result, asks=asks_of(run, ref.arms | state.arms)))
+            summary.results.append(result._replace(asks=asks_of(run, ref.arms | state.arms)))
     return summary
 
 
@@ -203,7 +200,7 @@ def _state_kept(run: Run, obj: Obj, key: str, index: dict[Obj, int]) -> Kept | N
     if len(found) != 1:
         return None
     kept = next(iter(found.values()))
-    return replace(kept, conditional=conditional)
+    return kept._replace(conditional=conditional)
 
 
 def target_of(obj: Obj, index: dict[Obj, int]) -> Target | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.values import Arm, Obj, Ref, Value, Write
@@ -87,23 +86,23 @@ class Holds(NamedTuple):
     known: bool
 
 
-@dataclass(slots=True)
 class Trail:
     """The notes of one run."""
 
-    calls: list[ModuleCall] = field(default_factory=list)
-    added: list[Added] = field(default_factory=list)
-    updates: list[Update] = field(default_factory=list)
-    momenta: dict[Obj, tuple[Obj, ...]] = field(default_factory=dict)  # whose gradients were written into something
-    zeroed: list[Value] = field(default_factory=list)  # receivers of `zero_grad()`
-    optimizers: dict[Obj, Holds] = field(default_factory=dict)
-    saving: dict[int, bool] = field(default_factory=dict)  # whether calls, by their ticks, save weights for backward
-    moved: dict[Write, frozenset[Obj]] = field(default_factory=dict)  # by steps of optimizers of unknown make
-    rebuilt: list[Rebuilt] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
-    alike: dict[Obj, tuple[Ref, Ref]] = field(default_factory=dict)  # differences of a tensor with itself
-    _given: dict[Obj, list[int]] = field(default_factory=dict)  # the numbers of the calls that gave each
-    _counted: int = 0
+    def __init__(self) -> None:
+        self.calls: list[ModuleCall] = []
+        self.added: list[Added] = []
+        self.updates: list[Update] = []
+        self.momenta: dict[Obj, tuple[Obj, ...]] = {}  # whose gradients were written into something
+        self.zeroed: list[Value] = []  # receivers of `zero_grad()`
+        self.optimizers: dict[Obj, Holds] = {}
+        self.saving: dict[int, bool] = {}  # whether calls, by their ticks, save weights for backward
+        self.moved: dict[Write, frozenset[Obj]] = {}  # by steps of optimizers of unknown make
+        self.rebuilt: list[Rebuilt] = []
+        self.kept: list[Kept] = []
+        self.alike: dict[Obj, tuple[Ref, Ref]] = {}  # differences of a tensor with itself
+        self._given: dict[Obj, list[int]] = {}  # the numbers of the calls that gave each
+        self._counted = 0
 
     def giving(self, objs: Iterable[Obj]) -> list[ModuleCall]:
         """The calls, in order, that gave one of these objects."""

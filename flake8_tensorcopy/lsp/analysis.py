@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from flake8_tensorcopy.config import DEBUG, Settings
+from flake8_tensorcopy.config import DEBUG
 from flake8_tensorcopy.engine import Edit, Finding, Span
 from flake8_tensorcopy.files import Task
 from flake8_tensorcopy.fixes import Unfixable
@@ -19,6 +19,7 @@ from flake8_tensorcopy.lint import describe, not_analysed
 from flake8_tensorcopy.lsp.documents import MARK, Text
 from flake8_tensorcopy.noqa import Comments, silencing
 from flake8_tensorcopy.selection import Selection, excluded
+from flake8_tensorcopy.settings import Settings
 
 LIMIT = 1_000_000  # code points of a text that is looked at while it is typed
 UNNAMED = "untitled.py"  # a document that is no file, for settings that go by names

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flake8_tensorcopy import registry
-from flake8_tensorcopy.config import Settings
 from flake8_tensorcopy.configfiles import ConfigError, load
+from flake8_tensorcopy.settings import Settings
 
 # The files that settings come from, as flake8 and this package look for them.
 FILES = ("pyproject.toml", "setup.cfg", "tox.ini", ".flake8")

@@ -57,7 +57,7 @@ class FileReport:
 
     def located(self, finding: Finding) -> Finding:
         """The finding with the places of `in_file`."""
-        steps = tuple(replace(step, span=self.in_file(step.span)) for step in finding.path)
+        steps = tuple(step._replace(span=self.in_file(step.span)) for step in finding.path)
         return replace(finding, span=self.in_file(finding.span), path=steps)
 
     def text_in_file(self, line: int) -> str:

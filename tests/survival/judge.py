@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from flake8_tensorcopy import lint as linting
-from flake8_tensorcopy.config import DEBUG, Options, Settings
+from flake8_tensorcopy.config import DEBUG, Options
 from flake8_tensorcopy.engine import Finding, analysis
 from flake8_tensorcopy.engine.screens import SCREENS
 from flake8_tensorcopy.files import Task, decoded
 from flake8_tensorcopy.fixes import Source, Unfixable, repair
+from flake8_tensorcopy.settings import Settings
 
 MARK = "\ufeff"
 # What a TSC000 may say: how deep is too deep is told in README.md.

@@ -95,6 +95,12 @@ class Sketches:
             known = self._known[function] = Sketch(self, function, features)
         return known
 
+    def release(self) -> None:
+        """Undo what holds itself: see `Survey.release`."""
+        for sketch in self._known.values():
+            vars(sketch).clear()
+        self._known.clear()
+
     # ----- functions by name
 
     @cached_property
