@@ -165,6 +165,8 @@ NESTED = {
     "put into a list": "z.append(g({})[0])",
     "conditional": "({} if z else x.add_(1))",
     "views": "{}.view(2, -1).t()",
+    "views that are written": "{}.view(2, -1).add_(1)",
+    "methods of tensors and arrays": "{}.to(z).copy().add_(1)",
 }
 AROUND = """\
 import torch
