@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import bisect
+import heapq
 from collections.abc import Iterator
+from itertools import islice
+from operator import attrgetter
 
 from flake8_tensorcopy.engine.classes import MethodEffect, effects_on_self, holds_tensors, way_from
 from flake8_tensorcopy.engine.copies import handed_copy, returned_copy
@@ -13,6 +17,7 @@ from flake8_tensorcopy.engine.graph import root_of
 from flake8_tensorcopy.engine.methods import SETS, hands_out, sets_up
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import mutated_items
+from flake8_tensorcopy.engine.nodes import end_of, stands_in, start_of, walk
 from flake8_tensorcopy.engine.parts import all_passes, mixed, must_overlap
 from flake8_tensorcopy.engine.run import Handed, Run, Use
 from flake8_tensorcopy.engine.source import Class, Function
@@ -32,6 +37,8 @@ from flake8_tensorcopy.engine.values import (
 )
 
 SHARES = frozenset({ALIAS, VIEW, DETACH})
+MAX_LATER = 64  # writes that are compared with what a loop has handed out before
+_TICK = attrgetter("tick")
 
 
 # ----- loops
@@ -123,12 +130,31 @@ def _held(run: Run, state: State) -> Iterator[tuple[Ref, int]]:
 
 
 def _handed_on(run: Run, one: Handed) -> None:
-    for write in run.log:
-        if write.ref.obj is one.ref.obj and write.tick > one.tick and not exclusive(write.arms, one.arms):
+    around = _loops(run, one.node) if one.loop else []
+    if not around:
+        return  # nothing comes in a later pass
+    written = run.once(_written_in_loops).get((one.ref.obj, around[0]), {})
+    later = (writes for loop, writes in written.items() if _is_later(loop, one.loop))
+    for write in islice(heapq.merge(*later, key=_TICK), MAX_LATER):
+        if write.tick > one.tick and not exclusive(write.arms, one.arms):
             if must_overlap(one.ref.chain, all_passes(write.ref.chain, write.loop, [], one.ref.chain)):
                 if _live(run, one.ref, one.node, one.loop, write) and not _said(run, one.ref):
                     _fact(run, one.ref, one.site, "yield" if one.how == "yield" else "store", write)
                     return
+
+
+def _written_in_loops(run: Run) -> dict[tuple[Obj, ast.stmt], dict[tuple[int, ...], list[Write]]]:
+    """What was written in a loop, by the storage, the outermost loop and the passes."""
+    found: dict[tuple[Obj, ast.stmt], dict[tuple[int, ...], list[Write]]] = {}
+    for write in run.log:
+        if write.loop and (around := _loops(run, write.node)):
+            found.setdefault((write.ref.obj, around[0]), {}).setdefault(write.loop, []).append(write)
+    return found
+
+
+def _is_later(loop: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether the passes of one place come after those of another one, of the first loop in which they differ."""
+    return next((mine > theirs for mine, theirs in zip(loop, other, strict=False) if mine != theirs), False)
 
 
 def _rewritten(run: Run, ref: Ref, place: Place, write: Write) -> None:
@@ -153,10 +179,12 @@ def _strong(fact: StaleRead) -> bool:
 
 def _said(run: Run, ref: Ref) -> bool:
     """Whether it is said already that this name does not keep its value."""
-    place = ref.place
-    return place is not None and any(
-        isinstance(fact, StaleRead) and fact.reader == place.name and _strong(fact) for fact in run.facts.values()
-    )
+    return ref.place is not None and ref.place.name in run.once(_said_of)
+
+
+def _said_of(run: Run) -> set[str]:
+    facts = (fact for fact in run.facts.values() if isinstance(fact, StaleRead))
+    return {fact.reader for fact in facts if _strong(fact)}
 
 
 def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write) -> bool:
@@ -225,15 +253,28 @@ def _names_a_pass(run: Run, arm: Arm) -> bool:
 
 def _loops(run: Run, site: ast.AST) -> list[ast.stmt]:
     """The loops of the function around a node, the outermost first."""
-    if run.loop_nodes is None:
-        kinds = (ast.For, ast.AsyncFor, ast.While)
-        run.loop_nodes = [node for node in ast.walk(run.function.node) if isinstance(node, kinds)]
-    where = (getattr(site, "lineno", 0), getattr(site, "col_offset", 0))
-    return [
-        node
-        for node in run.loop_nodes
-        if (node.lineno, node.col_offset) <= where <= (node.end_lineno or 0, node.end_col_offset or 0)
-    ]
+    starts, nodes, outer = run.once(_loops_in_order)
+    where = start_of(site)
+    at = bisect.bisect_right(starts, where) - 1
+    found: list[ast.stmt] = []
+    while at >= 0:  # the last one that begins before, and those around it
+        if where <= end_of(nodes[at]):
+            found.append(nodes[at])
+        at = outer[at]
+    return found[::-1]
+
+
+def _loops_in_order(run: Run) -> tuple[list[tuple[int, int]], list[ast.stmt], list[int]]:
+    """Where the loops of the function begin, these loops, and which one each stands in, or -1."""
+    kinds = (ast.For, ast.AsyncFor, ast.While)
+    nodes = sorted((node for node in walk(run.function.node) if isinstance(node, kinds)), key=start_of)
+    outer: list[int] = []
+    for place, node in enumerate(nodes):
+        at = place - 1
+        while at >= 0 and not stands_in(node, nodes[at]):
+            at = outer[at]
+        outer.append(at)
+    return [start_of(node) for node in nodes], [*nodes], outer
 
 
 def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str = "loop") -> None:

@@ -206,7 +206,6 @@ class Run:
         self.hooks: list[Hooked] = []
         self.items_written: list[ItemsWritten] = []
         self.read_at: dict[Obj, int] = {}  # when an item of a container was read last
-        self.loop_nodes: list[ast.stmt] | None = None
         self.tape = Tape()
         self.augmented = UNKNOWN  # the right side of the augmented assignment under way
         self.trail = Trail()
@@ -527,7 +526,7 @@ class Run:
             if self.shares and role == "argument":
                 self.unshare(obj)  # a function may put other items there
             for slot, held in self.now.fields(obj).items():
-                if slot[0] == "[" and not per_pass(slot):
+                if slot[0] == "[" and slot[-2:] != ")]":  # not one of a pass: there may be very many
                     if arms:
                         held = Value(tuple(ref.under(arms) for ref in held.refs), held.kind)
                     if self.now.flights and role != "iterate":
