@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.summaries import Summary
     from flake8_tensorcopy.engine.tiling import Tiling
+    from flake8_tensorcopy.engine.traces import Trace
     from flake8_tensorcopy.engine.unwrapped import Step
 
 T = TypeVar("T")
@@ -203,6 +204,7 @@ class Run:
         self.called: dict[ast.AST, Run] = {}  # calls of functions of this file
         self.mutations: dict[tuple[ast.AST | None, str], Write | None] = {}  # told by writes of callers, once asked for
         self.handed: list[Handed] = []
+        self.filled_until: Trace | None = None  # when it was asked last what loops have filled
         self.hooks: list[Hooked] = []
         self.items_written: list[ItemsWritten] = []
         self.read_at: dict[Obj, int] = {}  # when an item of a container was read last
