@@ -37,6 +37,7 @@ from flake8_tensorcopy.engine.values import (
 )
 
 SHARES = frozenset({ALIAS, VIEW, DETACH})
+MAX_STATES = 32  # at the ends of a function, for what its containers hold
 MAX_LATER = 64  # writes that are compared with what a loop has handed out before
 _TICK = attrgetter("tick")
 
@@ -58,14 +59,21 @@ def live_in_containers(run: Run) -> None:
     """What was put into somebody else's container, or yielded, and rewritten by a later pass."""
     rewritten = {write.ref.obj for write in run.log if write.loop and write.how not in ("training", "part")}
     states = [state for _, state, _ in run.returned] if rewritten else []
+    if len(states) > MAX_STATES:
+        states = [*states[: MAX_STATES // 2], *states[-MAX_STATES // 2 :]]
     if rewritten and run.state is not None:
         states.append(run.state)
+    met: set[tuple[object, ...]] = set()
     for state in states:
         for ref, read in _held(run, state):
             place = ref.place
             if ref.obj not in rewritten or place is None or place.origin != "store":
                 continue
-            for write in sorted(state.written(ref.obj) - ref.seen, key=lambda write: write.tick):
+            for write in sorted(state.written(ref.obj) - ref.seen, key=_TICK):
+                mark = (place, ref.chain, ref.arms, read, write)
+                if mark in met:
+                    continue  # the same at another end of the function
+                met.add(mark)
                 if write.time < read and write.ref.place is not place:
                     if must_overlap(ref.chain, all_passes(write.ref.chain, write.loop, [], ref.chain)):
                         _rewritten(run, ref, place, write)
@@ -196,8 +204,6 @@ def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write
     written = write.ref.place
     if written is not None and written.origin == "store" and written.name.endswith("[*]"):
         return False  # one of the items, unknown which
-    if any(_names_a_pass(run, arm) for arm in (*write.arms, *ref.arms)):
-        return False
     if any(link.kind not in SHARES for link in (*ref.chain, *write.ref.chain)) or ref.obj.any_of is ref.obj:
         return False
     if any(link.key is not None for link in ref.chain) and any(
@@ -205,7 +211,9 @@ def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write
     ):
         return False  # perhaps another part
     between = _loop_between(run, site, loop, write)
-    return between is not None and not _is_last_pass(run, site, between)
+    if between is None or any(_names_a_pass(run, arm) for arm in (*write.arms, *ref.arms)):
+        return False
+    return not _is_last_pass(run, site, between)
 
 
 def _loop_between(run: Run, site: ast.AST, loop: tuple[int, ...], write: Write) -> ast.stmt | None:
@@ -229,20 +237,49 @@ def bound_in_last_pass(run: Run, place: Place, write: Write) -> bool:
 
 def _is_last_pass(run: Run, site: ast.AST, loop: ast.stmt) -> bool:
     """Whether the loop is left for good once a node in it has been passed."""
+    known = run.once(_last_passes)
+    if (site, loop) not in known:
+        known[site, loop] = _leaves_for_good(run, site, loop)
+    return known[site, loop]
+
+
+def _last_passes(run: Run) -> dict[tuple[ast.AST, ast.stmt], bool]:
+    """What is known already of that."""
+    return {}
+
+
+def _leaves_for_good(run: Run, site: ast.AST, loop: ast.stmt) -> bool:
     parents, node = run.parents(), site
     breaks = True  # this loop, and not one in it
     while node is not loop and node in parents:
         outer = parents[node]
-        for _, suite in ast.iter_fields(outer):
-            if isinstance(suite, list) and node in suite:
-                for later in suite[suite.index(node) :]:
-                    if isinstance(later, (ast.Return, ast.Raise)) or (breaks and isinstance(later, ast.Break)):
-                        return True
-                    if isinstance(later, (ast.Break, ast.Continue)):
-                        return False
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+            later = _next_exits(run, outer).get(node)
+            if later is not None:
+                return isinstance(later, (ast.Return, ast.Raise)) or (breaks and isinstance(later, ast.Break))
         breaks = breaks and not isinstance(outer, (ast.For, ast.AsyncFor, ast.While))
         node = outer
     return False
+
+
+def _next_exits(run: Run, outer: ast.AST) -> dict[ast.AST, ast.stmt]:
+    """For the statements of the blocks of a node: the first one from there on that leaves the block."""
+    known = run.once(_exits)
+    if outer not in known:
+        found = known[outer] = {}
+        for _, suite in ast.iter_fields(outer):
+            later: ast.stmt | None = None
+            for statement in reversed(suite) if isinstance(suite, list) else ():
+                if isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+                    later = statement
+                if later is not None:
+                    found[statement] = later
+    return known[outer]
+
+
+def _exits(run: Run) -> dict[ast.AST, dict[ast.AST, ast.stmt]]:
+    """Those that were asked for."""
+    return {}
 
 
 def _names_a_pass(run: Run, arm: Arm) -> bool:

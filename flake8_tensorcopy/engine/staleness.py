@@ -65,6 +65,7 @@ _ROLES = (
 _SHARING = frozenset({"=", *ONE_LAYER})
 _EMPTY = frozenset({"empty", "empty_like", "new_empty"})
 _MOVED = frozenset({"store", "argument", "operand", "difference"})
+MAX_STALE = 512  # pairs of a read and a write of one statement that are judged
 FEW = 32  # reads in one statement that are looked at for each other one
 _RANK = {role: rank for rank, role in enumerate(_ROLES)}
 
@@ -118,6 +119,8 @@ def finish(run: Run) -> None:
             if bound_in_last_pass(run, place, write):
                 continue
             seen.add(mark)
+            if len(seen) > MAX_STALE:
+                return
             _stale(run, use, write, beside)
 
 
