@@ -18,7 +18,7 @@ from flake8_tensorcopy.engine.values import (
     join_values,
 )
 
-MAX_SPREAD = 128  # items that another container is made of
+MAX_SPREAD = 64  # items that another container is made of
 
 
 def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.expr, Value]]) -> Value:
