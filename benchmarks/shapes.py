@@ -271,6 +271,85 @@ def carried(size: int) -> str:
     )
 
 
+def inheriting(size: int) -> str:
+    """Classes of which each inherits from the one before."""
+    return HEAD + "".join(
+        f"class Layer{n}({f'Layer{n - 1}' if n else 'nn.Module'}):\n    def forward(self, x):\n        y = x\n"
+        "        x.add_(1)\n        return super().forward(y) + x\n\n\n"
+        for n in range(size)
+    )
+
+
+def optimizers(size: int) -> str:
+    """One function that makes many layers, an optimizer for each, and trains them."""
+    return (
+        HEAD
+        + "def train(batch):\n"
+        + "".join(
+            f"    net{n} = nn.Linear(3, 3)\n    optimizer{n} = torch.optim.SGD(net{n}.parameters(), lr=0.1)\n"
+            f"    net{n}.weight = nn.Parameter(torch.zeros(3, 3))\n    net{n}(batch).sum().backward()\n"
+            f"    optimizer{n}.step()\n"
+            for n in range(size)
+        )
+    )
+
+
+def table(size: int) -> str:
+    """A dict of `size` names for one tensor, which is written and returned."""
+    items = "".join(f'        "k{n}": x,\n' for n in range(size))
+    return HEAD + "def f(x: torch.Tensor):\n    kept = {\n" + items + "    }\n    x.add_(1)\n    return kept, x\n"
+
+
+def merged(size: int) -> str:
+    """Dicts and lists of which each is made of the one before and one tensor more."""
+    body = "".join(f'    d = {{**d, "k{n}": x}}\n    xs = xs + [x]\n' for n in range(size))
+    return HEAD + "def f(x: torch.Tensor):\n    d, xs = {}, []\n" + body + "    x.add_(1)\n    return d, xs\n"
+
+
+def summed(size: int) -> str:
+    """A training loop that adds the loss to many sums."""
+    body = "".join(f"        total{n} += loss\n" for n in range(size))
+    first = "".join(f"    total{n} = 0\n" for n in range(size))
+    train = "    for batch in loader:\n        loss = model(batch).mean()\n        loss.backward()\n"
+    return HEAD + "def f(model, loader):\n" + first + train + body + "    return total0\n"
+
+
+def yielded(size: int) -> str:
+    """A generator that hands out one tensor again and again, in a loop and before it."""
+    pairs = "".join(f"    x.add_({n})\n    yield x\n" for n in range(size // 2))
+    inside = "".join(f"        x.add_({n})\n        yield x\n" for n in range(size // 2))
+    return HEAD + "def f(x: torch.Tensor, n):\n" + pairs + "    for _ in range(n):\n" + inside
+
+
+def expression(size: int) -> str:
+    """One sum of `size` lines."""
+    terms = "".join(f"        + y * {n}\n" for n in range(size))
+    return HEAD + "def f(x: torch.Tensor):\n    y = x\n    x.add_(1)\n    return (\n        x\n" + terms + "    )\n"
+
+
+def methods_on(size: int) -> str:
+    """Methods that call each other on `self`, each the one before."""
+    return (
+        HEAD
+        + "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        + "        self.lin = nn.Linear(3, 3)\n"
+        + "".join(
+            f"\n    def m{n}(self, x):\n        y = self.m{max(0, n - 1)}(x)\n        x.add_(1)\n"
+            "        return self.lin(y)\n"
+            for n in range(size)
+        )
+    )
+
+
+def copied(size: int) -> str:
+    """One function that takes the parameters of a model again and again, and writes them each time."""
+    body = "".join(
+        f"    kept{n} = list(model.parameters())\n    for p in model.parameters():\n        p.data.add_({n})\n"
+        for n in range(size)
+    )
+    return HEAD + "def f(model):\n" + body + "    return kept0\n"
+
+
 # The sizes of each: the last is about ten times the one before.
 SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "the same code, repeated": (repeated, (45, 450, 4_500)),
@@ -294,5 +373,14 @@ SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "functions that hand an object on": (carried, (5, 50, 500)),
     "methods of one class": (methods, (5, 50, 500)),
     "loops in a row": (loops, (10, 100, 1_000)),
+    "classes that inherit": (inheriting, (20, 200, 2_000)),
+    "optimizers in one function": (optimizers, (20, 200, 2_000)),
+    "a table of one tensor": (table, (20, 200, 2_000)),
+    "dicts and lists made of others": (merged, (30, 300, 3_000)),
+    "sums of one loss": (summed, (30, 100, 300, 1_000)),
+    "a tensor yielded": (yielded, (30, 100, 300, 1_000)),
+    "one long sum": (expression, (10, 100, 1_000)),
+    "methods that call the one before": (methods_on, (10, 100, 1_000)),
+    "parameters taken again": (copied, (10, 100, 1_000)),
     "blocks 18 deep": (nested, (1, 10, 100)),
 }

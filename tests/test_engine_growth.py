@@ -48,6 +48,24 @@ def calls_made(tree: ast.Module) -> int:
     return count
 
 
+def lines_run(tree: ast.Module) -> int:
+    """How many lines an analysis runs, those of a loop or comprehension in each of its passes."""
+    count = 0
+
+    def traced(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return traced
+
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        analyse(tree, ALL)
+    finally:
+        sys.settrace(before)
+    return count
+
+
 SIZES: dict[Callable[[int], str], int] = {
     shapes.alternatives: 30,
     shapes.cases: 30,
@@ -82,6 +100,7 @@ LONG: dict[Callable[[int], str], int] = {
     shapes.composed: 40,
     shapes.closures: 200,
     shapes.methods: 40,
+    shapes.answers: 100,
 }
 
 
@@ -93,6 +112,78 @@ def test_the_work_of_the_screens_grows_with_the_code(
 ) -> None:
     monkeypatch.setattr(analysis, "_passes", lambda sketch, kinds: [one(sketch) for one in SCREENS.values()] and False)
     few, many = (ast.parse(shape(number)) for number in (size, 10 * size))
+    analyse(few, ALL)
+    assert calls_made(many) <= MOST * calls_made(few)
+
+
+# Where there are thousands of one thing.  What is counted has screens and runs in it, as under flake8.
+MANY: dict[Callable[[int], str], int] = {
+    shapes.copied: 60,
+    shapes.expression: 60,
+    shapes.inheriting: 40,
+    shapes.loops: 70,
+    shapes.merged: 70,
+    shapes.methods_on: 60,
+    shapes.optimizers: 40,
+    shapes.summed: 40,
+    shapes.yielded: 120,
+}
+
+
+@pytest.mark.parametrize("shape", MANY, ids=lambda shape: shape.__name__)
+def test_the_work_grows_with_the_number_of_things(shape: Callable[[int], str]) -> None:
+    size = MANY[shape]
+    few, many = (ast.parse(shape(number)) for number in (size, 10 * size))
+    analyse(few, ALL)
+    assert calls_made(many) <= MOST * calls_made(few)
+
+
+def attributes_of_one_another(size: int) -> str:
+    lines = "".join(f"    self.a{n} = self.b{n}.detach()\n" for n in range(size))
+    return shapes.HEAD + "def f(self, x: torch.Tensor):\n" + lines + "    self.b0.add_(1)\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [(shapes.composed, 70), (shapes.table, 60), (attributes_of_one_another, 120)],
+    ids=lambda given: getattr(given, "__name__", ""),
+)
+def test_loops_grow_with_the_number_of_things(shape: Callable[[int], str], size: int) -> None:
+    few, many = (ast.parse(shape(number)) for number in (size, 10 * size))
+    analyse(few, ALL)
+    assert lines_run(many) <= MOST * lines_run(few)
+
+
+# Lines that come again and again in one function, with another number each time; then lines at its end.
+LINES = {
+    "items of one write": ("    kept{n} = x[{n}]\n", "    x.add_(1)\n    return [{names}]\n", "kept{n}"),
+    "functions inside": (
+        "    def g{n}():\n        x.add_({n})\n        return g{n} if y{n} else x\n    y{n} = g{n}\n",
+        "",
+        "",
+    ),
+    "copies of modules": ("    m{n} = copy.copy(x)\n    m{n}.weight.data.add_(1)\n", "    return m0\n", ""),
+    "shapes": ("    y{n} = x.view(b, h, c, w)\n    z{n} = x.permute(0, 2, 1, 3).reshape(b, c)\n", "", ""),
+    "expanded": ("    e{n} = x{n}.expand({n}, 3)\n    e{n}[0] = 1\n", "    return e0\n", ""),
+    "indices": ("    for i in a:\n        for j in i:\n            x[i, j] += x[j, {n}]\n", "    return x\n", ""),
+    "optimizers in one loop": ("        m{n}(x).sum().backward()\n        o[{n}].step()\n", "    return x\n", ""),
+    "one tensor in one loop": ("        y = x\n        x = torch.relu(x)\n        x += y\n", "    return x\n", ""),
+    "loops over one list": ("    for x in a:\n        out.append(x)\n        x.add_({n})\n", "    return out\n", ""),
+}
+IN_LOOP = "    for x in a:\n"
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_the_work_grows_with_the_lines_of_a_function(kind: str) -> None:
+    def text(times: int) -> ast.Module:
+        lines, end, name = LINES[kind]
+        names = ", ".join(name.replace("{n}", str(n)) for n in range(times))
+        head = "import copy\nimport torch\n\ndef f(self, x: torch.Tensor, a, b, c, h, w, m, o, out):\n"
+        head += IN_LOOP if lines.startswith("        ") else ""
+        body = "".join(lines.replace("{n}", str(n)) for n in range(times))
+        return ast.parse(head + body + end.replace("{names}", names))
+
+    few, many = text(60), text(600)
     analyse(few, ALL)
     assert calls_made(many) <= MOST * calls_made(few)
 
@@ -165,6 +256,8 @@ NESTED = {
     "put into a list": "z.append(g({})[0])",
     "conditional": "({} if z else x.add_(1))",
     "views": "{}.view(2, -1).t()",
+    "views that are written": "{}.view(2, -1).add_(1)",
+    "methods of tensors and arrays": "{}.to(z).copy().add_(1)",
 }
 AROUND = """\
 import torch

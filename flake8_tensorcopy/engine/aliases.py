@@ -226,17 +226,23 @@ def shallow(run: Run, node: ast.Call, value: Value) -> Value | None:
 
 def settle_copies(run: Run) -> None:
     """At the end: which shallow copies were trained, or kept while the other was."""
+    if not run.shallow:
+        return
     returned = {ref.obj for one in run.returned for ref in one.value.refs}
+    used: dict[Obj, list[Used]] = {}
+    for use in run.used:
+        used.setdefault(use.obj, []).append(use)
     for made, source, tick in run.shallow:
         pairs = [(made, source), (source, made)]
         if not (module_like(run, made) and made in run.asked) and not (source.kind == "module" or source in run.asked):
-            if not (module_like(run, source) and any(use.obj is source and use.called for use in run.used)):
+            if not (module_like(run, source) and any(use.called for use in used.get(source, ()))):
                 continue
             pairs = pairs[1:]  # called like a model, and trained like one
         for one, other in pairs:
-            write = next((w for w in run.log if _trained(w, one) and w.tick > tick), None)
+            writes = run.once(_writes_by_owner).get(one, ())
+            write = next((w for w in writes if _trained(w, one) and w.tick > tick), None)
             outside = other.owner != "fresh" or other in returned
-            if write is not None and (outside or any(use.obj is other and use.tick > write.tick for use in run.used)):
+            if write is not None and (outside or any(use.tick > write.tick for use in used.get(other, ()))):
                 assert made.node is not None
                 run.fact(
                     ModuleAlias(
@@ -251,6 +257,15 @@ def settle_copies(run: Run) -> None:
                     )
                 )
                 break
+
+
+def _writes_by_owner(run: Run) -> dict[Obj | None, list[Write]]:
+    """The writes that may train a module, by the module."""
+    found: dict[Obj | None, list[Write]] = {}
+    for write in run.log:
+        owner = write.ref.obj if write.how == "training" else write.ref.obj.parent
+        found.setdefault(owner, []).append(write)
+    return found
 
 
 def _trained(write: Write, module: Obj) -> bool:

@@ -173,8 +173,12 @@ def _holds_items(survey: Survey, cls: Class) -> bool:
     makers = {*cls.holders.values(), *cls.inherited.values()}
     if "" in makers or not makers:
         return bool(makers)
-    methods = {name for one in (cls, *survey.classes.values()) for name in one.methods}
-    return any(maker in survey.functions or maker in methods for maker in makers)
+    methods = survey.once(_names_of_methods)
+    return any(maker in survey.functions or maker in methods or maker in cls.methods for maker in makers)
+
+
+def _names_of_methods(survey: Survey) -> set[str]:
+    return {name for one in survey.classes.values() for name in one.methods}
 
 
 def _registers(survey: Survey, cls: Class) -> bool:
@@ -294,14 +298,20 @@ def _inherited(found: Survey) -> dict[Class, int]:
     there or by what it calls."""
     added: dict[Class, int] = {}
     classes, built = found.classes, found.once(makers)
+    nearest: dict[Class, Class | None] = {}  # the one on the way up that has an `__init__`, as Python would find it
     for cls in classes.values():
         here: Class | None = cls
-        features = 0
-        for _ in range(len(classes)):  # the nearest one on the way up, as Python would find it
-            if here is None or "__init__" in here.methods:
-                break
+        passed: dict[Class, None] = {}
+        while here is not None and here not in nearest and "__init__" not in here.methods:
+            passed[here] = None
             names = (base.id for base in here.bases if isinstance(base, ast.Name))
             here = next((classes[name] for name in names if name in classes), None)
+            if here in passed:
+                here = None  # a class that is its own base, as far as names tell
+        if here is not None:
+            here = nearest.get(here, here)
+        nearest |= dict.fromkeys(passed, here)
+        features = 0
         if here is not None and (init := here.methods.get("__init__")) is not None:
             features = init.features & (EXPAND | OVERLAPS | LEAF | OPTIMIZER)
             if init.features & INPLACE_MODULE or not init.calls.isdisjoint(built):

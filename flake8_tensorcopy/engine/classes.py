@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.module import MAX_BASES, Module
 from flake8_tensorcopy.engine.run import Handed, Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.summaries import Effect, summary_of
@@ -31,6 +31,16 @@ def methods_of(module: Module, cls: Class) -> list[Function]:
                 found.setdefault(name, method)
             pending.extend(module.local_bases(here))
     return list(found.values())
+
+
+def has_many_bases(module: Module, cls: Class) -> bool:
+    """Whether a class has more bases in this file than anybody follows."""
+    pending, seen = [cls], {cls}
+    while pending and len(seen) <= MAX_BASES:
+        inner = [one for one in module.local_bases(pending.pop()) if one not in seen]
+        seen.update(inner)
+        pending += inner
+    return len(seen) > MAX_BASES
 
 
 def effects_on_self(module: Module, cls: Class, features: int = 0) -> list[MethodEffect]:

@@ -17,6 +17,8 @@ from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.unwrapped import methods_from
 from flake8_tensorcopy.engine.values import DETACH, SNAPSHOT, VIEW, Obj, Place, Ref, Value
 
+MAX_METHODS = 32  # of one object that a function calls
+
 
 def called(run: Run, node: ast.Call, obj: Obj, method: str = "forward") -> None:
     """A module is called, or a method of an object of this file: from here on it has what that keeps, with the graph
@@ -31,7 +33,8 @@ def called_inside(run: Run, node: ast.Call, done: Run, values: list[Value]) -> N
         for copy, calls in done.deep_copies.get(param, ()):
             for ref in value.refs:
                 _copied_inside(run, ref.obj, copy, {method for _, method in calls})
-        for _, method in done.forwarded.get(param, ()):
+        methods = {method for _, method in done.forwarded.get(param, ())}
+        for method in sorted(methods)[:MAX_METHODS]:
             for ref in value.refs:
                 called(run, node, ref.obj, method)
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from flake8_tensorcopy.engine.classes import effects_on_self, methods_of
+from flake8_tensorcopy.engine.classes import effects_on_self, has_many_bases, methods_of
 from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import Fact, SharedDefault
 from flake8_tensorcopy.engine.features import INPLACE_MODULE, WRITE
@@ -187,7 +187,7 @@ def _how(module: Module, method: Function, node: ast.AST) -> str:
 def _made_in_body(module: Module, cls: Class) -> Iterator[tuple[str, ast.expr]]:
     """What a class (or a base of it in this file) binds in its body, by name; not a number or text."""
     pending, seen = [cls], set()
-    while pending:
+    while pending and not has_many_bases(module, cls):
         here = pending.pop()
         if here in seen:
             continue

@@ -10,12 +10,15 @@ from flake8_tensorcopy.engine.iteration import element_of
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
+    UNKNOWN,
     Obj,
     Place,
     Ref,
     Value,
     join_values,
 )
+
+MAX_SPREAD = 64  # items that another container is made of
 
 
 def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.expr, Value]]) -> Value:
@@ -100,7 +103,8 @@ def _spread(run: Run, value: Value) -> list[tuple[str, Value]]:
     for ref in value.refs:
         if ref.obj in run.edited:
             run.item_read(ref.obj)
-    return [(slot, held) for ref in value.refs for slot, held in run.now.fields(ref.obj).items()]
+    found = [(slot, held) for ref in value.refs for slot, held in run.now.fields(ref.obj).items()]
+    return found if len(found) <= MAX_SPREAD else [("[*]", UNKNOWN)]
 
 
 def comprehended(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:

@@ -315,9 +315,18 @@ def _masks(run: Run, node: ast.expr) -> bool:
     """Whether an index is a mask, or names each position once, by its name; a mask also by what is done with it."""
     if not _MASKS.isdisjoint(run.text(node).lower().replace(".", "_").split("_")):
         return True
-    parents = run.parents()
-    mentions = run.mentions(node.id) if isinstance(node, ast.Name) else []
-    return any(_tells_a_mask(parents.get(one), one) for one in mentions)
+    if not isinstance(node, ast.Name):
+        return False
+    known = run.once(_told_masks)
+    if node.id not in known:
+        parents = run.parents()
+        known[node.id] = any(_tells_a_mask(parents.get(one), one) for one in run.mentions(node.id))
+    return known[node.id]
+
+
+def _told_masks(run: Run) -> dict[str, bool]:
+    """Which names are those of masks by what is done with them, as far as it was asked."""
+    return {}
 
 
 def _tells_a_mask(outer: ast.AST | None, node: ast.expr) -> bool:

@@ -29,6 +29,7 @@ from flake8_tensorcopy.engine.values import (
     join_values,
 )
 
+FEW = 32  # names that functions inside use
 CONTAINERS = frozenset({"list", "tuple", "dict", "iter"})
 
 
@@ -190,9 +191,11 @@ def copy_of(
     return Value((Ref(obj),))
 
 
-def outside_of(run: Run, grad: bool | None) -> Outside:
+def outside_of(run: Run, grad: bool | None, node: ast.AST) -> Outside:
     """What a function that is defined here finds around it."""
     env = run.now.env
-    values = [(name, env[name]) for name in run.closed_over if name in env]
+    # Those that all the functions inside use may be very many.
+    names = run.closed_over if len(run.closed_over) <= FEW else run.closed_over.intersection(run.names_in(node))
+    values = [(name, env[name]) for name in names if name in env]
     off = (name for name, value in values if value.refs and all(on_graph(ref) is False for ref in value.refs))
     return Outside(grad, frozenset(off), frozenset(name for name, _ in values))

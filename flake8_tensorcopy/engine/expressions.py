@@ -22,7 +22,7 @@ from flake8_tensorcopy.engine.values import (
 
 
 def _lambda(run: Run, node: ast.Lambda) -> Value:
-    run.module.outside.setdefault(run.module.as_function(node), outside_of(run, run.now.grad))
+    run.module.outside.setdefault(run.module.as_function(node), outside_of(run, run.now.grad, node))
     obj = Obj("function", "fresh", node, data=node)
     return Value((Ref(obj),))
 

@@ -173,7 +173,7 @@ def _statement(run: Run, node: ast.stmt) -> None:
     run.written_here = []
     run.pointer_tests = []
     if run.handlers and run.state is not None:
-        run.handlers[-1].add(run.state.copy())
+        run.handlers[-1].add(run.state)
     handler(run, node)
     finish(run)
     if run.pointer_tests:
@@ -455,7 +455,7 @@ def _try(run: Run, node: ast.Try) -> None:
     run.quiet -= probing
     run.handlers.pop()
     if run.state is not None:
-        reached.add(run.state.copy())
+        reached.add(run.state)
         _block(run, node.orelse)
     exits: list[State | None] = [run.state]
     for handler in node.handlers:
@@ -518,7 +518,7 @@ def _delete(run: Run, node: ast.Delete) -> None:
 def _function(run: Run, node: FunctionNode) -> None:
     """A nested function: known by its node when it is called."""
     function = run.module.nested(node)
-    run.module.outside.setdefault(function, outside_of(run, True))
+    run.module.outside.setdefault(function, outside_of(run, True, node))
     function.features |= run.function.features & (COSTS | LAYOUT)
     run.now.bind(node.name, Value((Ref(Obj("function", "fresh", node, key=node.name, data=function)),)))
 

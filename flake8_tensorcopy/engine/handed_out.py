@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import bisect
+import heapq
 from collections.abc import Iterator
+from itertools import islice
+from operator import attrgetter
 
 from flake8_tensorcopy.engine.classes import MethodEffect, effects_on_self, holds_tensors, way_from
 from flake8_tensorcopy.engine.copies import handed_copy, returned_copy
@@ -13,6 +17,7 @@ from flake8_tensorcopy.engine.graph import root_of
 from flake8_tensorcopy.engine.methods import SETS, hands_out, sets_up
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import mutated_items
+from flake8_tensorcopy.engine.nodes import end_of, stands_in, start_of, walk
 from flake8_tensorcopy.engine.parts import all_passes, mixed, must_overlap
 from flake8_tensorcopy.engine.run import Handed, Run, Use
 from flake8_tensorcopy.engine.source import Class, Function
@@ -32,6 +37,9 @@ from flake8_tensorcopy.engine.values import (
 )
 
 SHARES = frozenset({ALIAS, VIEW, DETACH})
+MAX_STATES = 32  # at the ends of a function, for what its containers hold
+MAX_LATER = 64  # writes that are compared with what a loop has handed out before
+_TICK = attrgetter("tick")
 
 
 # ----- loops
@@ -51,14 +59,21 @@ def live_in_containers(run: Run) -> None:
     """What was put into somebody else's container, or yielded, and rewritten by a later pass."""
     rewritten = {write.ref.obj for write in run.log if write.loop and write.how not in ("training", "part")}
     states = [state for _, state, _ in run.returned] if rewritten else []
+    if len(states) > MAX_STATES:
+        states = [*states[: MAX_STATES // 2], *states[-MAX_STATES // 2 :]]
     if rewritten and run.state is not None:
         states.append(run.state)
+    met: set[tuple[object, ...]] = set()
     for state in states:
         for ref, read in _held(run, state):
             place = ref.place
             if ref.obj not in rewritten or place is None or place.origin != "store":
                 continue
-            for write in sorted(state.written(ref.obj) - ref.seen, key=lambda write: write.tick):
+            for write in sorted(state.written(ref.obj) - ref.seen, key=_TICK):
+                mark = (place, ref.chain, ref.arms, read, write)
+                if mark in met:
+                    continue  # the same at another end of the function
+                met.add(mark)
                 if write.time < read and write.ref.place is not place:
                     if must_overlap(ref.chain, all_passes(write.ref.chain, write.loop, [], ref.chain)):
                         _rewritten(run, ref, place, write)
@@ -123,12 +138,31 @@ def _held(run: Run, state: State) -> Iterator[tuple[Ref, int]]:
 
 
 def _handed_on(run: Run, one: Handed) -> None:
-    for write in run.log:
-        if write.ref.obj is one.ref.obj and write.tick > one.tick and not exclusive(write.arms, one.arms):
+    around = _loops(run, one.node) if one.loop else []
+    if not around:
+        return  # nothing comes in a later pass
+    written = run.once(_written_in_loops).get((one.ref.obj, around[0]), {})
+    later = (writes for loop, writes in written.items() if _is_later(loop, one.loop))
+    for write in islice(heapq.merge(*later, key=_TICK), MAX_LATER):
+        if write.tick > one.tick and not exclusive(write.arms, one.arms):
             if must_overlap(one.ref.chain, all_passes(write.ref.chain, write.loop, [], one.ref.chain)):
                 if _live(run, one.ref, one.node, one.loop, write) and not _said(run, one.ref):
                     _fact(run, one.ref, one.site, "yield" if one.how == "yield" else "store", write)
                     return
+
+
+def _written_in_loops(run: Run) -> dict[tuple[Obj, ast.stmt], dict[tuple[int, ...], list[Write]]]:
+    """What was written in a loop, by the storage, the outermost loop and the passes."""
+    found: dict[tuple[Obj, ast.stmt], dict[tuple[int, ...], list[Write]]] = {}
+    for write in run.log:
+        if write.loop and (around := _loops(run, write.node)):
+            found.setdefault((write.ref.obj, around[0]), {}).setdefault(write.loop, []).append(write)
+    return found
+
+
+def _is_later(loop: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether the passes of one place come after those of another one, of the first loop in which they differ."""
+    return next((mine > theirs for mine, theirs in zip(loop, other, strict=False) if mine != theirs), False)
 
 
 def _rewritten(run: Run, ref: Ref, place: Place, write: Write) -> None:
@@ -153,10 +187,12 @@ def _strong(fact: StaleRead) -> bool:
 
 def _said(run: Run, ref: Ref) -> bool:
     """Whether it is said already that this name does not keep its value."""
-    place = ref.place
-    return place is not None and any(
-        isinstance(fact, StaleRead) and fact.reader == place.name and _strong(fact) for fact in run.facts.values()
-    )
+    return ref.place is not None and ref.place.name in run.once(_said_of)
+
+
+def _said_of(run: Run) -> set[str]:
+    facts = (fact for fact in run.facts.values() if isinstance(fact, StaleRead))
+    return {fact.reader for fact in facts if _strong(fact)}
 
 
 def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write) -> bool:
@@ -168,8 +204,6 @@ def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write
     written = write.ref.place
     if written is not None and written.origin == "store" and written.name.endswith("[*]"):
         return False  # one of the items, unknown which
-    if any(_names_a_pass(run, arm) for arm in (*write.arms, *ref.arms)):
-        return False
     if any(link.kind not in SHARES for link in (*ref.chain, *write.ref.chain)) or ref.obj.any_of is ref.obj:
         return False
     if any(link.key is not None for link in ref.chain) and any(
@@ -177,7 +211,9 @@ def _live(run: Run, ref: Ref, site: ast.AST, loop: tuple[int, ...], write: Write
     ):
         return False  # perhaps another part
     between = _loop_between(run, site, loop, write)
-    return between is not None and not _is_last_pass(run, site, between)
+    if between is None or any(_names_a_pass(run, arm) for arm in (*write.arms, *ref.arms)):
+        return False
+    return not _is_last_pass(run, site, between)
 
 
 def _loop_between(run: Run, site: ast.AST, loop: tuple[int, ...], write: Write) -> ast.stmt | None:
@@ -201,20 +237,49 @@ def bound_in_last_pass(run: Run, place: Place, write: Write) -> bool:
 
 def _is_last_pass(run: Run, site: ast.AST, loop: ast.stmt) -> bool:
     """Whether the loop is left for good once a node in it has been passed."""
+    known = run.once(_last_passes)
+    if (site, loop) not in known:
+        known[site, loop] = _leaves_for_good(run, site, loop)
+    return known[site, loop]
+
+
+def _last_passes(run: Run) -> dict[tuple[ast.AST, ast.stmt], bool]:
+    """What is known already of that."""
+    return {}
+
+
+def _leaves_for_good(run: Run, site: ast.AST, loop: ast.stmt) -> bool:
     parents, node = run.parents(), site
     breaks = True  # this loop, and not one in it
     while node is not loop and node in parents:
         outer = parents[node]
-        for _, suite in ast.iter_fields(outer):
-            if isinstance(suite, list) and node in suite:
-                for later in suite[suite.index(node) :]:
-                    if isinstance(later, (ast.Return, ast.Raise)) or (breaks and isinstance(later, ast.Break)):
-                        return True
-                    if isinstance(later, (ast.Break, ast.Continue)):
-                        return False
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+            later = _next_exits(run, outer).get(node)
+            if later is not None:
+                return isinstance(later, (ast.Return, ast.Raise)) or (breaks and isinstance(later, ast.Break))
         breaks = breaks and not isinstance(outer, (ast.For, ast.AsyncFor, ast.While))
         node = outer
     return False
+
+
+def _next_exits(run: Run, outer: ast.AST) -> dict[ast.AST, ast.stmt]:
+    """For the statements of the blocks of a node: the first one from there on that leaves the block."""
+    known = run.once(_exits)
+    if outer not in known:
+        found = known[outer] = {}
+        for _, suite in ast.iter_fields(outer):
+            later: ast.stmt | None = None
+            for statement in reversed(suite) if isinstance(suite, list) else ():
+                if isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+                    later = statement
+                if later is not None:
+                    found[statement] = later
+    return known[outer]
+
+
+def _exits(run: Run) -> dict[ast.AST, dict[ast.AST, ast.stmt]]:
+    """Those that were asked for."""
+    return {}
 
 
 def _names_a_pass(run: Run, arm: Arm) -> bool:
@@ -225,15 +290,28 @@ def _names_a_pass(run: Run, arm: Arm) -> bool:
 
 def _loops(run: Run, site: ast.AST) -> list[ast.stmt]:
     """The loops of the function around a node, the outermost first."""
-    if run.loop_nodes is None:
-        kinds = (ast.For, ast.AsyncFor, ast.While)
-        run.loop_nodes = [node for node in ast.walk(run.function.node) if isinstance(node, kinds)]
-    where = (getattr(site, "lineno", 0), getattr(site, "col_offset", 0))
-    return [
-        node
-        for node in run.loop_nodes
-        if (node.lineno, node.col_offset) <= where <= (node.end_lineno or 0, node.end_col_offset or 0)
-    ]
+    starts, nodes, outer = run.once(_loops_in_order)
+    where = start_of(site)
+    at = bisect.bisect_right(starts, where) - 1
+    found: list[ast.stmt] = []
+    while at >= 0:  # the last one that begins before, and those around it
+        if where <= end_of(nodes[at]):
+            found.append(nodes[at])
+        at = outer[at]
+    return found[::-1]
+
+
+def _loops_in_order(run: Run) -> tuple[list[tuple[int, int]], list[ast.stmt], list[int]]:
+    """Where the loops of the function begin, these loops, and which one each stands in, or -1."""
+    kinds = (ast.For, ast.AsyncFor, ast.While)
+    nodes = sorted((node for node in walk(run.function.node) if isinstance(node, kinds)), key=start_of)
+    outer: list[int] = []
+    for place, node in enumerate(nodes):
+        at = place - 1
+        while at >= 0 and not stands_in(node, nodes[at]):
+            at = outer[at]
+        outer.append(at)
+    return [start_of(node) for node in nodes], [*nodes], outer
 
 
 def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str = "loop") -> None:

@@ -9,6 +9,7 @@ from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.values import DETACH, NUMPY, SNAPSHOT, Obj, Ref
 
 MAX_LINKED = 300
+MAX_TERMS = 100
 
 # Operations that leave a loss a loss: scaled, averaged, summed with others.
 SCALES = frozenset("+ - * / clone mean sum add sub mul div true_divide lerp add_ sub_ mul_ div_ lerp_".split())
@@ -72,7 +73,7 @@ def terms(obj: Obj) -> list[Obj]:
     """What a loss was scaled, averaged or summed from, itself first."""
     pending = [obj]
     seen: dict[Obj, None] = {}
-    while pending and len(seen) < MAX_LINKED:
+    while pending and len(seen) < MAX_TERMS:
         one = pending.pop()
         if one in seen or off(one):
             continue

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_CALL_DEPTH = 5
+MAX_USES = 16  # of an object, that are evidence
 MAX_BASES = 30
 
 MODULE_BASES = frozenset({"torch.nn.Module", "pytorch_lightning.LightningModule", "lightning.LightningModule"})
@@ -414,6 +415,8 @@ class Module:
         if obj.kind != "unknown" or obj.refuted:
             return 0
         level = 0
+        if len(obj.uses) > MAX_USES:
+            obj.uses = _telling(obj.uses)
         for found, where in obj.uses:
             if found > level and (where is None or where is not statement):
                 level = found
@@ -532,6 +535,16 @@ def _gives_back(made: Obj) -> bool:
         return False
     op = ops.function(made.cls)
     return op is not None and op.form == "module" and op.result in ("maybe", "same")
+
+
+def _telling(uses: list[tuple[int, ast.AST | None]]) -> list[tuple[int, ast.AST | None]]:
+    """Of very many uses those that are as much evidence as all, whichever statement may not speak for itself."""
+    kept: dict[int, list[tuple[int, ast.AST | None]]] = {}
+    for level, where in uses:
+        known = kept.setdefault(level, [])
+        if len(known) < 2 and all(where is not other for _, other in known):
+            known.append((level, where))
+    return [one for known in kept.values() for one in known]
 
 
 def _of_another_library(name: str) -> bool:

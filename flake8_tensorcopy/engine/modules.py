@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import islice
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
@@ -41,6 +42,8 @@ from flake8_tensorcopy.engine.values import (
 )
 from flake8_tensorcopy.engine.writes import write_to
 
+MAX_IN_SIGHT = 64  # modules that a step of an unknown optimizer may train
+
 BASE = ".<base>"  # the slot of an object for what its base, of torch.nn, is
 _ADDS = frozenset({"add_module", "append", "extend", "insert", "register_module", "setattr", "__setitem__"})
 
@@ -59,7 +62,7 @@ def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | No
         for ref in value.refs:
             train(run, node, ref.obj, f"{name}()")
             if receiver is not None and value is receiver:
-                for module in list(run.modules):
+                for module in _in_sight(run):
                     if module.parent is ref.obj:
                         train(run, node, module, f"{name}()")
 
@@ -87,11 +90,16 @@ def step(run: Run, node: ast.Call, optimizer: Value, name: str) -> None:
         known = []
     elif not (isinstance(known, list) and known):
         owners = _owners(obj)
-        known = [module for module in run.modules if module.made != "deepcopy" and _related(owners, _owners(module))]
+        known = [module for module in _in_sight(run) if module.made != "deepcopy" and _related(owners, _owners(module))]
         # Of modules that the passes of a loop make or meet, the one of this pass.
         known = list({_origin(module): module for module in known}.values())
     for module in list(known):
         train(run, node, module, f"{name}.step()")
+
+
+def _in_sight(run: Run) -> list[Obj]:
+    """The modules that the function has met: of very many the last ones."""
+    return list(islice(reversed(run.modules), MAX_IN_SIGHT))[::-1]
 
 
 def _holds_tensors_only(run: Run, optimizer: Obj) -> bool:

@@ -27,6 +27,8 @@ from flake8_tensorcopy.engine.values import (
     join_values,
 )
 
+MAX_JOINED = 128  # items of the list that `a + b` makes which are told apart
+
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.MatMult: "@", ast.Div: "/", ast.Mod: "%", ast.Pow: "**",
     ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.FloorDiv: "//",
@@ -50,7 +52,8 @@ def arithmetic(run: Run, node: ast.AST, made: str, *operands: Value) -> Value:
     elif kinds & {"list", "tuple"}:
         result = fresh(run, node, "list" if "list" in kinds else "tuple", made, *operands)
         known = [exact_items(run, value) for value in operands] if made == "+" else []
-        for position, item in enumerate(item for items in known for item in items or ()) if None not in known else ():
+        items = [item for items in known for item in items or ()] if None not in known else []
+        for position, item in enumerate(items if len(items) <= MAX_JOINED else ()):
             run.now.set_field(result.refs[0].obj, f"[{position}]", item)
         return result
     else:

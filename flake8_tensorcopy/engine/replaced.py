@@ -24,6 +24,9 @@ _ADDS = frozenset({"append", "insert", "add_module", "register_module", "registe
 _PARTS = frozenset({"modules", "named_modules", "children", "named_children"})
 
 
+MAX_OPTIMIZERS = 32  # of one function
+MAX_REPLACEMENTS = 128
+
 # Tests of a part that say of which kind it is: some of them are.
 _ASKS = re.compile(r"isinstance\(|hasattr\(|type\(")
 
@@ -121,6 +124,8 @@ def stored(
     was = () if before is None else tuple(ref.obj for ref in before.refs)
     elsewhere = not run.optimizers
     known = _kept(run) if elsewhere else run.optimizers
+    if len(known) > MAX_OPTIMIZERS or len(run.replacements) > MAX_REPLACEMENTS:
+        return  # a table of them, not code that somebody follows
     for optimizer, (node, modules, arms) in known.items():
         module = next((one for one in modules if _within(base, one) or one in was), None)
         if module is None or exclusive(arms, run.now.arms) or not set(new).isdisjoint(modules):

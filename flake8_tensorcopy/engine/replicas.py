@@ -29,8 +29,7 @@ def replicated(run: Run, node: ast.Call, args: Args) -> None:
 
 def lost_on_replicas(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
     """Attributes that `forward` sets on a replica, and something reads on the module itself."""
-    wrapping = [function for function in module.survey.all if "DataParallel" in function.calls]
-    for function in wrapping:
+    for function in module.once(_wrapping):
         module.run_of(function)
     wrapped = module.replicated.get(cls)
     if wrapped is None:
@@ -51,6 +50,10 @@ def lost_on_replicas(module: Module, cls: Class) -> Iterator[tuple[Function, Fac
                     site=statement, attribute=f"self.{attribute}", read=reads[attribute], wrapped=wrapped
                 )
                 yield method, fact
+
+
+def _wrapping(module: Module) -> list[Function]:
+    return [function for function in module.survey.all if "DataParallel" in function.calls]
 
 
 def _me(function: Function) -> str:

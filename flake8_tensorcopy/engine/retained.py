@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_tensorcopy.engine.arguments import Args
+    from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Backward, Run
 
 # Tests that numbers pass, and tests that tensors pass.
@@ -32,6 +33,8 @@ _OF_NUMBERS = re.compile(r"^isinstance\((?!.*Tensor).*\b(int|float|Number)\b")
 _OF_TENSORS = re.compile(
     r"^isinstance\(.*Tensor|\bis_tensor\(|^hasattr\(.*['\"](item|detach|backward|grad_fn|requires_grad)\b"
 )
+_BACKWARDS = frozenset({"backward", "manual_backward"})
+MAX_GIVEN = 32  # facts of one function
 _KEEPS = frozenset({"append", "appendleft", "extend", "insert"})
 
 
@@ -165,7 +168,7 @@ def _note(
     made: ast.AST | None = None,
     keeper: tuple[Obj, ...] = (),
 ) -> None:
-    if any(detached(ref) for ref in value.refs):
+    if not run.module.once(_backpropagates) or any(detached(ref) for ref in value.refs):
         return
     tensors = [ref for ref in value.refs if not _says_number(ref.arms | run.now.arms)]
     found = [terms(obj) for obj in dict.fromkeys(ref.obj for ref in tensors)]
@@ -192,6 +195,11 @@ def _note(
             all_narrowed(run, given, objs),
         )
     )
+
+
+def _backpropagates(module: Module) -> bool:
+    """Whether the file calls `backward()` of anything."""
+    return any(not _BACKWARDS.isdisjoint(one.calls) for one in module.survey.all)
 
 
 def _says_number(arms: frozenset[Arm]) -> bool:
@@ -363,7 +371,7 @@ def finish_retained(run: Run) -> None:
     told: dict[ast.AST, ast.AST] = {}  # sums that have been reported, by the code that makes them
     walks = Walks(run, recorded)
     for added in run.trail.added:
-        if not _outlives(run, added) or _backpropagated(added, walks):
+        if not _outlives(run, added, walks) or _backpropagated(added, walks):
             continue
         if any(told.get(obj.node, added.site) is not added.site for obj in added.objs if obj.node is not None):
             continue  # a list of such sums
@@ -388,9 +396,11 @@ def finish_retained(run: Run) -> None:
                 )
             )
             break
-    for fact in found:
+    for number, fact in enumerate(found):
         given = tuple(dict.fromkeys(one for part in kept[fact.site] for one in part))
-        sure = all(kept[fact.site]) and all(surely_tensor(run.module, one) for one in given)
+        # Of very many in one function only the first ones are looked at again, for what to detach.
+        few = number < MAX_GIVEN
+        sure = few and all(kept[fact.site]) and all(surely_tensor(run.module, one) for one in given)
         run.fact(changed(fact, given=given if sure else ()))
 
 
@@ -403,12 +413,27 @@ class Walks:
         self._on_graph = [backward for backward in run.backwards if not detached(backward.ref)]
         self._terms: dict[int, list[Obj]] = {}
         self._reached: dict[int, set[Obj]] = {}
+        self._binds: dict[ast.AST, set[str]] = {}
+        self._sets: dict[ast.AST, _Sets] = {}
         self.objs = {one for backward in run.backwards for one in ancestors(backward.ref.obj)}
         self.by_node: dict[ast.AST | None, list[Obj]] = {}
         for one in self.objs:
             self.by_node.setdefault(one.node, []).append(one)
         self.texts = [(backward.node, run.text(backward.node)) for backward in run.backwards]
         self.all_texts = "\n".join(text for _, text in self.texts)
+
+    def binds(self, loop: ast.AST) -> set[str]:
+        """The names that a loop binds."""
+        if loop not in self._binds:
+            names = (node for node in walk(loop) if isinstance(node, ast.Name))
+            self._binds[loop] = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        return self._binds[loop]
+
+    def set_in(self, block: ast.AST) -> _Sets:
+        """What each pass of a block sets, empties or detaches."""
+        if block not in self._sets:
+            self._sets[block] = _sets_in(block)
+        return self._sets[block]
 
     def terms(self, backward: Backward) -> list[Obj]:
         """The terms of the value that are surely on the graph."""
@@ -463,43 +488,57 @@ def _of_this_pass(obj: Obj, added: Added) -> bool:
     return not added.within or inside(made_at(obj), added.within[-1])
 
 
-def _outlives(run: Run, added: Added) -> bool:
+def _outlives(run: Run, added: Added, walks: Walks) -> bool:
     """Whether what keeps the value is there before the pass, and keeps it at its end."""
     root = _root(added.target)
     if not root:
         return False
     if not added.within:
         me = run.params[0].key if run.params and run.function.cls is not None else ""
-        return root == me and not isinstance(added.target, ast.Name) and not _set_beside(run.function.node, added)
+        own = root == me and not isinstance(added.target, ast.Name)
+        return own and not _set_beside(run.function.node, added, walks.set_in(run.function.node))
     loop = added.within[-1]
-    for name in walk(loop):
-        if isinstance(name, ast.Name) and name.id == root and isinstance(name.ctx, ast.Store):
-            if not isinstance(added.target, ast.Name):
-                return False  # another object in each pass
-            break
-    return not _set_beside(loop, added)
+    if not isinstance(added.target, ast.Name) and root in walks.binds(loop):
+        return False  # another object in each pass
+    return not _set_beside(loop, added, walks.set_in(loop))
 
 
-def _set_beside(block: ast.AST, added: Added) -> bool:
-    """Whether the statements around set, empty or detach what keeps the value each time."""
+def _set_beside(block: ast.AST, added: Added, known: _Sets | None = None) -> bool:
+    """Whether the statements around set, empty or detach what keeps the value each time; `known` is what they set."""
     text = text_of(added.target)
+    sets = _sets_in(block) if known is None else known
+    own = (added.site, added.made)
     held = (text, text.partition("[")[0])  # an item, and what it is an item of
+    if any(statement not in own for one in held for statement in sets.whole.get(one, ())):
+        return True
+    return any(said.startswith(text) and statement not in own for said, statement in sets.deleted)
+
+
+class _Sets(NamedTuple):
+    """What the statements of a block set, empty or detach in each pass, as text; what they delete."""
+
+    whole: dict[str, list[ast.stmt]]
+    deleted: list[tuple[str, ast.stmt]]
+
+
+def _sets_in(block: ast.AST) -> _Sets:
+    sets = _Sets({}, [])
     for statement in every_time(getattr(block, "body", [])):
-        if statement is added.site or statement is added.made:
-            continue
         match statement:
             case ast.Assign(targets=targets):
                 flat = [item for t in targets for item in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
-                if any(text_of(item) in held for item in flat):
-                    return True
-            case ast.AnnAssign(target=target) if text_of(target) in held:
-                return True
+            case ast.AnnAssign(target=target):
+                flat = [target]
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=name))):
-                if name in ("clear", "pop", "popleft", "detach_", "reset") and text_of(base) in held:
-                    return True
-            case ast.Delete(targets=targets) if any(text_of(item).startswith(text) for item in targets):
-                return True
-    return False
+                flat = [base] if name in ("clear", "pop", "popleft", "detach_", "reset") else []
+            case ast.Delete(targets=targets):
+                sets.deleted.extend((text_of(item), statement) for item in targets)
+                continue
+            case _:
+                continue
+        for item in flat:
+            sets.whole.setdefault(text_of(item), []).append(statement)
+    return sets
 
 
 def _backpropagated(added: Added, walks: Walks) -> bool:

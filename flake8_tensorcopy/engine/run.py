@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.snapshots import Loaded, Stepped
     from flake8_tensorcopy.engine.summaries import Summary
     from flake8_tensorcopy.engine.tiling import Tiling
+    from flake8_tensorcopy.engine.traces import Trace
     from flake8_tensorcopy.engine.unwrapped import Step
 
 T = TypeVar("T")
@@ -204,10 +205,10 @@ class Run:
         self.called: dict[ast.AST, Run] = {}  # calls of functions of this file
         self.mutations: dict[tuple[ast.AST | None, str], Write | None] = {}  # told by writes of callers, once asked for
         self.handed: list[Handed] = []
+        self.filled_until: Trace | None = None  # when it was asked last what loops have filled
         self.hooks: list[Hooked] = []
         self.items_written: list[ItemsWritten] = []
         self.read_at: dict[Obj, int] = {}  # when an item of a container was read last
-        self.loop_nodes: list[ast.stmt] | None = None
         self.tape = Tape()
         self.augmented = UNKNOWN  # the right side of the augmented assignment under way
         self.trail = Trail()
@@ -536,7 +537,7 @@ class Run:
             if self.shares and role == "argument":
                 self.unshare(obj)  # a function may put other items there
             for slot, held in self.now.fields(obj).items():
-                if slot[0] == "[" and not per_pass(slot):
+                if slot[0] == "[" and slot[-2:] != ")]":  # not one of a pass: there may be very many
                     if arms:
                         held = Value(tuple(ref.under(arms) for ref in held.refs), held.kind)
                     if self.now.flights and role != "iterate":

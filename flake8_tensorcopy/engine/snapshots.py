@@ -35,6 +35,7 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Handed, KeptState, Run, Use
+    from flake8_tensorcopy.engine.traces import Trace
 
 STATE = "optimizer.state_dict"
 
@@ -200,7 +201,7 @@ def hold_filled(run: Run, over: Value) -> None:
     """`for name, p in m.named_parameters(): old[name] = p.detach()`: so does what a loop filled, once it is over."""
     if not any(ref.obj.kind == "iter" for ref in over.refs):
         return
-    for made, fields in list(run.now.heap.items()):
+    for made, fields in _filled(run):
         if made.owner not in ("fresh", "attribute") or made.kind not in ("list", "dict") or not fields:
             continue
         held = [ref for one in fields.values() for ref in one.refs]
@@ -212,6 +213,21 @@ def hold_filled(run: Run, over: Value) -> None:
             items = tuple(_of_all(run, site, ref) for (_, site), ref in refs.items() if site is not None)
             made.data = None
             run.now.set_fields(made, {"[*]": Value(items)})
+    run.filled_until = run.now.trace
+
+
+def _filled(run: Run) -> list[tuple[Obj, dict[str, Value]]]:
+    """What was filled since it was asked last, if that was on the way here; all otherwise."""
+    heap, last = run.now.heap, run.filled_until
+    trace: Trace | None = run.now.trace
+    if last is not None:
+        changed: dict[Obj, None] = {}
+        while trace is not None and trace.depth >= last.depth:
+            changed.update(dict.fromkeys(trace.fields))
+            if trace is last:
+                return [(obj, heap[obj]) for obj in changed if obj in heap]
+            trace = trace.before
+    return list(heap.items())
 
 
 def _left(run: Run, ref: Ref) -> bool:

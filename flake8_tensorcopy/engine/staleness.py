@@ -65,6 +65,8 @@ _ROLES = (
 _SHARING = frozenset({"=", *ONE_LAYER})
 _EMPTY = frozenset({"empty", "empty_like", "new_empty"})
 _MOVED = frozenset({"store", "argument", "operand", "difference"})
+MAX_STALE = 512  # pairs of a read and a write of one statement that are judged
+FEW = 32  # reads in one statement that are looked at for each other one
 _RANK = {role: rank for rank, role in enumerate(_ROLES)}
 
 
@@ -88,6 +90,7 @@ def finish(run: Run) -> None:
     if run.items_written:
         items_read(run, uses)
     seen: set[tuple[int, int]] = set()
+    beside = _Beside(uses)
     for use in uses:
         ref = use.ref
         writes = state.written(ref.obj)
@@ -116,11 +119,51 @@ def finish(run: Run) -> None:
             if bound_in_last_pass(run, place, write):
                 continue
             seen.add(mark)
-            _stale(run, use, write, uses)
+            if len(seen) > MAX_STALE:
+                return
+            _stale(run, use, write, beside)
 
 
-def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
-    ref = use.ref
+class _Beside:
+    """The reads of one statement, which may be thousands: by their bindings, and by the write that they have seen."""
+
+    __slots__ = ("_by_place", "_knowing", "uses")
+
+    def __init__(self, uses: list[Use]) -> None:
+        self.uses = uses
+        self._by_place: dict[Place | None, list[str]] | None = None
+        self._knowing: dict[tuple[Obj, Write], list[Use]] | None = None
+
+    def roles(self, place: Place) -> list[str]:
+        """How a binding is read."""
+        if len(self.uses) <= FEW:
+            return [other.role for other in self.uses if other.ref.place is place]
+        if self._by_place is None:
+            self._by_place = {}
+            for use in self.uses:
+                self._by_place.setdefault(use.ref.place, []).append(use.role)
+        return self._by_place.get(place, [])
+
+    def knowing(self, obj: Obj, write: Write) -> list[Use]:
+        """The reads of an object through the writer, or what was bound after the write; of very many the first ones."""
+        if len(self.uses) <= FEW:
+            return self.uses
+        if self._knowing is None:
+            self._knowing = {}
+        known = self._knowing.get((obj, write))
+        if known is None:
+            writer = write.ref.place
+            known = [
+                use
+                for use in self.uses
+                if use.ref.obj is obj and (write in use.ref.seen or use.ref.place is writer) and use.role != "bind"
+            ]
+            known = self._knowing[(obj, write)] = known[:FEW]
+        return known
+
+
+def _stale(run: Run, use: Use, write: Write, beside: _Beside) -> None:
+    ref, uses = use.ref, beside.uses
     place, writer = ref.place, write.ref.place
     assert place is not None
     if write.how == "training" and ref.obj is not write.ref.obj:
@@ -140,7 +183,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         return
     if ref.obj.made in _EMPTY and not ref.seen and all(one.ref.place is not place for one in run.now.written(ref.obj)):
         return  # there was nothing to keep: whoever gives it a second name waits for what is written
-    roles = [other.role for other in uses if other.ref.place is place]
+    roles = beside.roles(place)
     role = max(roles, key=lambda name: _RANK.get(name, 0))
     moved = _moves(run, use, write)
     if run.knows_stale(write.node, place, (moved, len(uses) > 1, "difference" in roles, _RANK.get(role, 0))):
@@ -163,7 +206,7 @@ def _stale(run: Run, use: Use, write: Write, uses: list[Use]) -> None:
         and (other.node is not use.node or other.role == "item")
         and other.role != "bind"
         and (write in other.ref.seen or other.ref.place is writer)
-        for other in uses
+        for other in beside.knowing(ref.obj, write)
     )
     # A binding is reported once for each write; the strongest read is kept.
     strength = (moved, together, "difference" in roles, _RANK.get(role, 0))

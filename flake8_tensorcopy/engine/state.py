@@ -413,12 +413,13 @@ class Reaching:
         self._joined: State | None = None
 
     def add(self, state: State) -> None:
-        """One more.  Of a very long body some states stand for all: what only the others hold is not known."""
+        """One more, of which a copy is kept.  Of a very long body some states stand for all: what only the others hold
+        is not known, nor copied."""
         self._skipped += 1
         if self._skipped < self._apart:
             return
         self._skipped = 0
-        self.states.append(state)
+        self.states.append(state.copy())
         if len(self.states) > MAX_REACHING:
             self.states = self.states[::2]
             self._apart *= 2

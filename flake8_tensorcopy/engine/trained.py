@@ -345,8 +345,11 @@ def _weighted(obj: Obj | None) -> bool:
 
 
 def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
-    stepped = any(base.obj is optimizer and name == "step" for base, name in run.method_calls.values())
-    if not stepped or not run.backwards or "requires_grad" in run.module.below(run.function.node).attributes:
+    if (
+        optimizer not in run.once(_stepped)
+        or not run.backwards
+        or "requires_grad" in run.module.below(run.function.node).attributes
+    ):
         return
     for module in holds.modules:
         given = module in run.params and module.kind in ("module", "unknown") and module.data is None
@@ -354,12 +357,31 @@ def _judge_parts(run: Run, optimizer: Obj, holds: Holds) -> None:
             continue
         if _escapes(run.module, run.function.node, module.key, given_back=not _gives_back(run, optimizer)):
             continue
-        calls = [call for call in run.trail.calls if call.module is module]
+        called = run.once(_calls_of)
+        calls = called.get(module)
         if not calls or any(call.grad is not False for call in calls):
             continue
-        others = [call for call in run.trail.calls if call.module in holds.modules and call.grad]
-        if any(obj in linked(b.ref.obj) for call in others for obj in call.results for b in run.backwards):
+        others = [call for one in set(holds.modules) for call in called.get(one, ()) if call.grad]
+        if any(obj in run.once(_behind_backwards) for call in others for obj in call.results):
             run.fact(UntrainedPart(site=calls[0].node, module=module.key, optimizer=optimizer.node))
+
+
+def _stepped(run: Run) -> set[Obj | None]:
+    """What `step()` was called on."""
+    return {base.obj for base, name in run.method_calls.values() if name == "step"}
+
+
+def _calls_of(run: Run) -> dict[Obj, list[ModuleCall]]:
+    """The calls of each module."""
+    found: dict[Obj, list[ModuleCall]] = {}
+    for call in run.trail.calls:
+        found.setdefault(call.module, []).append(call)
+    return found
+
+
+def _behind_backwards(run: Run) -> set[Obj]:
+    """All that the values hang on that get `backward()`."""
+    return {one for backward in run.backwards for one in linked(backward.ref.obj)}
 
 
 def judge_inputs(run: Run) -> None:
@@ -369,7 +391,7 @@ def judge_inputs(run: Run) -> None:
         if not call.grad or call.module not in trained or call.module.kind != "unknown":
             continue
         for ref in (ref for value in call.fed for ref in value.refs):
-            reached = any(obj in linked(one.ref.obj) for one in run.backwards for obj in call.results)
+            reached = any(obj in run.once(_behind_backwards) for obj in call.results)
             if ref.obj in run.tape.inference and reached and not exclusive(ref.arms, call.arms):
                 name = ref.place.name if ref.place is not None else run.short(call.node.args[0])
                 keeper = run.short(call.node.func)

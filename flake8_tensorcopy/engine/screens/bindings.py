@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import bisect
 from collections.abc import Sequence
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.features import GRAD, LEAF
-from flake8_tensorcopy.engine.nodes import stands_in, walk
+from flake8_tensorcopy.engine.nodes import stands_in, start_of, walk
 from flake8_tensorcopy.engine.screens.sketch import Sketch, methods
 from flake8_tensorcopy.engine.source import Survey
 
@@ -126,7 +127,10 @@ def _blocks_around(root: ast.AST, statement: ast.stmt) -> list[tuple[list[ast.st
             block = getattr(node, name, None)
             if not isinstance(block, list):
                 continue
-            for place, one in enumerate(block):
+            at = 0
+            if name != "cases":  # which have no places
+                at = max(0, bisect.bisect_right(block, start_of(statement), key=start_of) - 1)
+            for place, one in enumerate(block[at:] if name == "cases" else block[at : at + 1], at):
                 if one is statement:
                     return [*found, (block, place)]
                 if isinstance(one, ast.match_case) or stands_in(statement, one):

@@ -84,7 +84,7 @@ def imported(trace: Trace, node: ast.expr) -> bool:
 
 def call(trace: Trace, node: ast.Call) -> Groups:
     """What a call may give, with what it does."""
-    found = _call(trace, node)
+    found = tuple(dict.fromkeys(_call(trace, node)))  # one that is there twice is not there four times after the next
     trace.known[node] = found, ""
     return found
 

@@ -96,7 +96,7 @@ def clashing_expand(sketch: Sketch) -> bool:
     calls = [call for call in calls if _written_out(sketch, call)]
     if not calls:
         return False
-    unpacked = _unpacked(sketch)
+    unpacked = sketch.once(_unpacked)
     sized = list(sketch.calls_of(_SIZED))
     told = Sizes(sketch)
     return any(
@@ -183,12 +183,12 @@ def _reaches_in(sketch: Sketch, call: ast.Call) -> bool:
                 break
     match node:
         case ast.Name(id=name):
-            return name in sketch.bound or name in _unpacked(sketch)
+            return name in sketch.bound or name in sketch.once(_unpacked)
         case ast.Attribute():
             stored = sketch.function.found.get(ast.Attribute, ())
             return any(one.attr == node.attr and isinstance(one.ctx, ast.Store) for one in stored) or root_of(
                 node
-            ) in _unpacked(sketch)
+            ) in sketch.once(_unpacked)
     return True
 
 

@@ -228,18 +228,27 @@ class Sketch:
     def holders(self, made: set[ast.AST]) -> set[str]:
         """The names that may come to hold what one of these expressions gives."""
         held: set[str] = set()
-        waiting = {
-            name: [one for value in values for one in self.origins(value)] for name, values in self.flows.items()
-        }
-        grown = True
-        while grown:
-            grown = False
-            for name, nodes in list(waiting.items()):
-                if any(one in made or (type(one) is ast.Name and one.id in held) for one in nodes):
-                    held.add(name)
-                    del waiting[name]
-                    grown = True
+        of_nodes, of_names = self._receivers
+        pending = [name for one in made for name in of_nodes.get(one, ())]
+        while pending:
+            name = pending.pop()
+            if name not in held:
+                held.add(name)
+                pending += of_names.get(name, ())
         return held
+
+    @cached_property
+    def _receivers(self) -> tuple[dict[ast.AST, list[str]], dict[str, list[str]]]:
+        """The names that may come to hold what an expression gives, and what a name holds."""
+        of_nodes: dict[ast.AST, list[str]] = {}
+        of_names: dict[str, list[str]] = {}
+        for name, values in self.flows.items():
+            for value in values:
+                for one in self.origins(value):
+                    of_nodes.setdefault(one, []).append(name)
+                    if type(one) is ast.Name:
+                        of_names.setdefault(one.id, []).append(name)
+        return of_nodes, of_names
 
     def reached_by(self, made: set[ast.AST], where: list[ast.expr]) -> bool:
         """Whether one of the expressions `where` may be what another gives, or a view or scaled copy of it."""

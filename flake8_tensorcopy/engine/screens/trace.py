@@ -317,9 +317,10 @@ class Trace:
             self.env = envs[0]
             return
         merged = dict(envs[0])
-        for name in dict.fromkeys(self.log[since:]):
-            for env in envs[1:]:
-                groups = env.get(name)
+        bound = dict.fromkeys(self.log[since:])
+        others = self._bound_in(envs, bound) if len(bound) > len(envs[0]) else None
+        for name in bound:
+            for groups in others.get(name, ()) if others is not None else (env.get(name) for env in envs[1:]):
                 if groups is None:
                     continue
                 known = merged.get(name)
@@ -334,6 +335,17 @@ class Trace:
                 join(groups)
                 merged[name] = (find(groups[0]),)
         self.env = merged
+
+    def _bound_in(self, envs: list[Env], bound: dict[str, None]) -> dict[str, list[Groups]]:
+        """What names are bound to at the ends of paths, where that is not as on the first one: of very many names, each
+        bound on a path of its own, not each is looked for on each path."""
+        first = envs[0]
+        found: dict[str, list[Groups]] = {}
+        for env in envs[1:]:
+            for name, groups in env.items():
+                if first.get(name) is not groups and name in bound:
+                    found.setdefault(name, []).append(groups)
+        return found
 
     def arm(self, node: ast.AST, number: int, body: list[ast.stmt], env: Env) -> Env | None:
         """One arm of a branch; what it has bound, if its end is reached."""
@@ -360,7 +372,7 @@ class Trace:
         self.loops = outer
         bound = dict.fromkeys(self.log[since:])
         for env in frame:
-            for name in bound:
+            for name in bound if len(bound) <= len(env) else [name for name in env if name in bound]:
                 groups = env.get(name, ())
                 known = before.get(name)
                 if known is None:

@@ -74,7 +74,9 @@ def _binop(trace: Trace, node: ast.BinOp) -> Groups:
     if isinstance(node.op, PRODUCTS) and (left or right):
         trace.tick += 1
         trace.keep((*left, *right), node)
-    if collects(node) or any(one.container for one in (*left, *right)):
+    # Whether a side that is an operation itself makes a container was seen when it was gone through.
+    plain = (one for one in (node.left, node.right) if not isinstance(one, ast.BinOp))
+    if any(one.container for one in (*left, *right)) or any(map(collects, plain)):
         made = trace.made(container=True)
         if left or right:
             join((made, *left, *right))
