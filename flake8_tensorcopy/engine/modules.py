@@ -47,7 +47,7 @@ _ADDS = frozenset({"add_module", "append", "extend", "insert", "register_module"
 
 def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | None) -> None:
     """A call by a name that says so trains the modules it is given (or that its receiver holds)."""
-    if not library.says_training(name, run.module.train_calls):
+    if not library.says_training(name, run.module.train_calls) and not (name == "train" and _is_given(run, node, args)):
         return
     touched: list[Value] = [value for _, value in args.all()]
     for value in touched:
@@ -62,6 +62,14 @@ def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | No
                 for module in list(run.modules):
                     if module.parent is ref.obj:
                         train(run, node, module, f"{name}()")
+
+
+def _is_given(run: Run, node: ast.Call, args: Args) -> bool:
+    """Whether `train` is called with what it is to train, and not to set the mode: `train(model, loader)`, and neither
+    `model.train()` nor `model.train(mode)`."""
+    if isinstance(node.func, ast.Attribute) and len(args.all()) == 1:
+        return any(ref.kind == "module" or ref.obj in run.modules for ref in args.all()[0][1].refs)
+    return any(not isinstance(given, ast.Constant) for given, _ in args.all())
 
 
 def train(run: Run, node: ast.AST, module: Obj, op: str) -> None:
@@ -306,6 +314,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
             if name == "zero_grad":
                 run.zeroed.add(obj)
             args.use(run)
+            if name == "train":
+                trains(run, node, name, args, None)
             return one
         return None
     if name in library.MODULE_SELF:
