@@ -48,6 +48,7 @@ class DroppedResult(Fact):
     alone: bool = False  # a tensor moved to a device, which only that local name of the function leads to
     leaf: bool = False  # a leaf or a Parameter, which a new tensor would not be
     recorded: bool = False  # a leaf, of which autograd would record a write
+    asks: str = ""  # the argument that a function without such a form takes instead: inplace=True, out=
 
 
 @dataclass(frozen=True, slots=True)
