@@ -69,7 +69,9 @@ def check(facts: list[DroppedResult | DeadRebinding], region: Region) -> Iterato
     for fact in facts:
         where = region.span(fact.site)
         match fact:
-            case DroppedResult(moves=False, probing=False) if fact.evidence >= 2 and (fact.twin or fact.views or fact.asks):
+            case DroppedResult(moves=False, probing=False) if fact.evidence >= 2 and (
+                fact.twin or fact.views or fact.asks
+            ):
                 way = f"{fact.op}_" if fact.twin else fact.asks
                 in_place = f" (`{way}` would)" if way else ""
                 message = f"`{fact.op}` does not change `{fact.receiver}`{in_place}, and its result is thrown away"

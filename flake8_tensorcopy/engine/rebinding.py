@@ -107,6 +107,14 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
                 computed=computed or replaced,
                 evidence=0,
                 op=obj.made if obj is not None else "",
+                picked=(
+                    computed
+                    and obj is not None
+                    and obj.kind == "tensor"
+                    and run.function.picked.get(name) in run.function.loops
+                    and bool(run.loop)
+                    and was.place.loop == run.loop
+                ),
             ),
             was,
         )

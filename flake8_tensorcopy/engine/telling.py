@@ -308,7 +308,7 @@ def _settle(owner: Function) -> None:
     if owner.loops and "append" in calls and not library.HOLDERS.isdisjoint(calls):
         features |= REPEAT  # perhaps one layer, again and again
     owner.features = features
-    if owner.loops & owner.stores:
+    if owner.loops & owner.stores or not owner.loops.isdisjoint(owner.picked.values()):
         owner.features |= LOOP_REBIND
     if owner.of_self & owner.gives:
         owner.features |= HANDS_OUT

@@ -66,6 +66,7 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
     features = 0
     attributes_share = 0 if owner.name == "__init__" else SHARE
     stores: list[str] = []
+    picked: dict[str, str] = {}
     made: set[str] = set()  # names for a list, tuple or dict
     held: list[tuple[str, str]] = []  # attributes, and the name of what they hold if it has one
     makers: list[tuple[str, str, ast.Assign]] = []  # attributes, and the function that gives what they hold
@@ -96,6 +97,8 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
             features |= GROWN
         if type(target) is ast.Name and alone:
             stores.append(target.id)
+            if kind is ast.Subscript and type(value.slice) is ast.Name:  # type: ignore[attr-defined]
+                picked[target.id] = value.slice.id  # type: ignore[attr-defined]
             if kind is not ast.Constant:
                 features |= _shares(value)
                 if kind in _COLLECTING and collects(value):
@@ -160,6 +163,7 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
             elif isinstance(other.target, ast.Name):
                 made.add(other.target.id)
     owner.stores.update(stores)
+    owner.picked.update((name, index) for name, index in picked.items() if stores.count(name) > 1)
     if owner.cls is not None:
         _hold(owner.cls, held, made, makers)
     return features
