@@ -42,6 +42,7 @@ from flake8_tensorcopy.engine.values import (
 from flake8_tensorcopy.engine.writes import write_to
 
 BASE = ".<base>"  # the slot of an object for what its base, of torch.nn, is
+_PUTS = {"append": 1, "add_module": 2, "register_module": 2}  # with so many arguments, the last of them the layer
 _ADDS = frozenset({"add_module", "append", "extend", "insert", "register_module", "setattr", "__setitem__"})
 
 
@@ -277,8 +278,9 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
     ref = one.refs[0]
     obj = ref.obj
     run.asked.add(obj)
-    if name == "append" and len(args.values) == 1 and run.within and run.function.features & REPEAT:
-        appended(run, node, ref, args.values[0])
+    if run.within and run.function.features & REPEAT and name in _PUTS:
+        if len(args.values) == _PUTS[name] and not isinstance(args.nodes[0], ast.Constant):
+            appended(run, node, args.nodes[-1], ref, args.values[-1])
     if name in _FILLS:
         _filled(obj, name, args)
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
