@@ -252,7 +252,7 @@ class Run:
         self.operands: tuple[ast.AST, list[tuple[ast.expr, Value]]] | None = None  # of the write about to be made
         self.premises: list[Premise] = []
         self.repeats: dict[Obj, Repeat] = {}  # containers of one object
-        self.appended: dict[tuple[ast.Call, Obj], tuple[Obj, tuple[int, ...]]] = {}  # by a call first, and when
+        self.appended: dict[tuple[ast.expr, Obj], tuple[Obj, tuple[int, ...]]] = {}  # by a call first, and when
         self.repeat_places: dict[Place, Obj] = {}
         self.slot_writes: dict[Obj, Write] = {}
         self.slot_stores: set[Obj] = set()  # containers of which a slot was bound anew

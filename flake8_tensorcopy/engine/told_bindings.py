@@ -124,7 +124,8 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
         if type(target) is ast.Tuple and alone and kind is not ast.Tuple:
             features |= _shares(value)
             continue
-        features |= 0 if alone else SHARE
+        if not alone:
+            features |= SHARE | _named_twice(node.targets)
         for one in node.targets:
             features |= _rebuilt(one, value)
         if isinstance(target, ast.Subscript):
@@ -248,6 +249,12 @@ def _keeps(value: ast.expr | None, deep: int = 0) -> int:
 def _module_alias(owner: Function, node: ast.Assign) -> int:
     """Whether an assignment may give a module a second name: one name says so, or one module is moved twice."""
     return _named_again(owner, node.targets[0], node.value)
+
+
+def _named_twice(targets: list[ast.expr]) -> int:
+    """The same of `policy = target = Net()`."""
+    named = [one for one in targets if type(one) in _NAMED]
+    return MODULE_ALIAS if len(named) > 1 and any(library.says_frozen(last_name(one)) for one in named) else 0
 
 
 def _named_again(owner: Function, target: ast.expr, value: ast.expr) -> int:
