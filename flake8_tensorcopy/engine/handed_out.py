@@ -20,6 +20,7 @@ from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
+    NUMPY,
     VIEW,
     Arm,
     Chain,
@@ -88,7 +89,9 @@ def _kept_by_the_object(run: Run, one: Handed) -> None:
             and not write.arms
         ):
             chains = (*one.ref.chain, *write.ref.chain)
-            if all(link.kind in SHARES for link in chains) and must_overlap(one.ref.chain, write.ref.chain):
+            if all(link.kind in SHARES or link.kind == NUMPY for link in chains) and must_overlap(
+                one.ref.chain, write.ref.chain
+            ):
                 _fact(run, one.ref, one.node, "store", write, "method")
                 return
 
