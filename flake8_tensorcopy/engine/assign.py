@@ -284,7 +284,7 @@ def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) ->
                 if any(link.kind == SNAPSHOT for link in inner.chain):
                     fields = run.now.fields(run.params[0]).items() if run.params else ()
                     names = {inner.obj.key, *(f"self{slot}" for slot, one in fields if one.obj is inner.obj)}
-                    run.kept_states.append(KeptState(target, ref.obj, inner, frozenset(names)))
+                    run.kept_states.append(KeptState(target, ref.obj, inner, frozenset(names), run.now.arms))
 
 
 def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, source: ast.expr) -> None:

@@ -108,12 +108,14 @@ class Handed(NamedTuple):
 
 
 class KeptState(NamedTuple):
-    """A live state_dict that a method has put on its object: where, what it holds, and how its module is called."""
+    """A live state_dict that a method has put on its object: where, what it holds, how its module is called, and under
+    which tests."""
 
     target: ast.Attribute
     state: Obj
     held: Ref
     modules: frozenset[str]
+    arms: frozenset[Arm]
 
 
 class ItemsWritten(NamedTuple):
