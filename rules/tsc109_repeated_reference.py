@@ -3,7 +3,8 @@
 
 Reports a list, tuple or dict that holds one object in every slot: `[nn.Linear(..)] * n` of a layer with parameters,
 `[layer for _ in range(n)]` in a `ModuleList`, `Sequential` or attribute, a layer that each pass of a loop appends to
-one, and `[torch.zeros(..)] * n`, `[t for _ in range(n)]` or `dict.fromkeys(keys, t)` where a slot is written in place.
+one, stores in a `ModuleDict` or gives to `add_module`, and `[torch.zeros(..)] * n`, `[t for _ in range(n)]` or
+`dict.fromkeys(keys, t)` where a slot is written in place.
 
 ## Why it is a bug
 

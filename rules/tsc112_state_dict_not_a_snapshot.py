@@ -64,8 +64,8 @@ Silent where the state is saved, sent, returned or loaded into another model at 
 before it is read; where it is taken after the last update; and where it is edited, written through or loaded back.
 Across methods, only a state kept on `self` that another method loads back into the same module is reported, in a class
 that trains; and one of a module that a method is given, where a later call of it loads that back, or another method
-does and the name says that the state was to be kept, or where the caller goes on training and reads the attribute. An
-optimizer that was passed in is taken to move every module in sight.
+does and the name, or a comparison with the best so far, says that the state was to be kept, or where the caller goes on
+training and reads the attribute. An optimizer that was passed in is taken to move every module in sight.
 
 ## References
 

@@ -69,8 +69,11 @@ def check(facts: list[DroppedResult | DeadRebinding], region: Region) -> Iterato
     for fact in facts:
         where = region.span(fact.site)
         match fact:
-            case DroppedResult(moves=False, probing=False) if fact.evidence >= 2 and (fact.twin or fact.views):
-                in_place = f" (`{fact.op}_` would)" if fact.twin else ""
+            case DroppedResult(moves=False, probing=False) if fact.evidence >= 2 and (
+                fact.twin or fact.views or fact.asks
+            ):
+                way = f"{fact.op}_" if fact.twin else fact.asks
+                in_place = f" (`{way}` would)" if way else ""
                 message = f"`{fact.op}` does not change `{fact.receiver}`{in_place}, and its result is thrown away"
                 yield Finding(where, "TSC203", message, fix=_kept(fact, region))
             case DeadRebinding(origin="grad", computed=True, uses_itself=True) if fact.evidence >= 1:

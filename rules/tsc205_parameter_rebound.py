@@ -45,8 +45,8 @@ Unsafe: it changes what others see. None where the new value may have another sh
 Silent where the new tensor is used: appended, yielded, returned, stored, closed over or read in the next pass;
 where `p.data` is assigned or the write is in place; where the right-hand side only moves, casts or switches the
 mode (`to`, `half`, `eval`); and where the name is not proven to stand for a tensor. An argument, or a name for a
-parameter that is no loop's own (`w = layer.weight.data`, `w = params[i]`), is reported only where its gradient, or a
-result of `autograd.grad`, is on the right-hand side.
+parameter that is neither a loop's own nor the item of the loop's index (`w = layer.weight.data`, `w = params[0]`), is
+reported only where its gradient, or a result of `autograd.grad`, is on the right-hand side.
 
 ## References
 
@@ -74,6 +74,8 @@ def check(facts: list[DeadRebinding], region: Region) -> Iterator[Finding]:
                 needed = 2
             case DeadRebinding(origin="argument" | "parameter", computed=True, update=True, uses_itself=True):
                 needed = 0  # nothing but a tensor has a gradient
+            case DeadRebinding(origin="parameter", picked=True, uses_itself=True):
+                needed = 0
             case _:
                 continue
         if fact.evidence < needed:

@@ -385,7 +385,7 @@ def told(fact: Fact) -> bool:
         case DeadRebinding():
             return fact.computed and (fact.uses_itself or fact.uses_sibling)
         case DroppedResult():
-            return fact.evidence >= 2 and not fact.probing and (fact.moves or fact.twin or fact.views)
+            return fact.evidence >= 2 and not fact.probing and any((fact.moves, fact.twin, fact.views, fact.asks))
     return True
 
 

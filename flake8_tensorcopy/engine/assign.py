@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.facts import (
     ReboundData,
     StaleRead,
 )
+from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import clear
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, root_of, sink, written_from
@@ -33,6 +34,7 @@ from flake8_tensorcopy.engine.parts import Index, literal_list
 from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate, leaf_rebound, note_rebinding
 from flake8_tensorcopy.engine.recurrent import averaged_in_place, kept
 from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
+from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.replaced import rebound, stored
 from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
 from flake8_tensorcopy.engine.run import KeptState, Run, per_pass
@@ -282,7 +284,7 @@ def _kept_for_later(run: Run, target: ast.Attribute, value: Value, name: str) ->
                 if any(link.kind == SNAPSHOT for link in inner.chain):
                     fields = run.now.fields(run.params[0]).items() if run.params else ()
                     names = {inner.obj.key, *(f"self{slot}" for slot, one in fields if one.obj is inner.obj)}
-                    run.kept_states.append(KeptState(target, ref.obj, inner, frozenset(names)))
+                    run.kept_states.append(KeptState(target, ref.obj, inner, frozenset(names), run.now.arms))
 
 
 def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, source: ast.expr) -> None:
@@ -366,6 +368,9 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
     for ref in base.refs:
         obj = ref.obj
         stored(run, obj, None, value, run.stmt or target, run.text(target))
+        if run.within and obj.kind == "module" and run.function.features & REPEAT:
+            if not isinstance(target.slice, ast.Constant):
+                appended(run, target, source, ref, value)
         if obj.kind in ("dict", "list", "tuple", "instance") or kind == "key":
             run.note_container(obj, target.slice)
             weak = not isinstance(target.slice, ast.Constant)

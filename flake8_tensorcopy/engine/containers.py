@@ -52,7 +52,7 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             if name == "append":
                 keep_view(run, node, obj, value)
                 if run.within and run.function.features & REPEAT:
-                    appended(run, node, ref, value)
+                    appended(run, node, args.nodes[-1], ref, value)
             if name == "extend":
                 value = element_of(run, args.nodes[-1], value)
             keep_in_container(run, node, ref, name, value)

@@ -39,7 +39,7 @@ def _slices(link: Link) -> bool:
     return all(isinstance(item, (ast.Slice, ast.Constant)) and keeps_dimension(item) for item in items)
 
 
-def parameter_over(run: Run, node: ast.Call, value: Value) -> None:
+def parameter_over(run: Run, node: ast.Call, given: ast.expr, value: Value) -> None:
     """`nn.Parameter(x.expand(3, 4))`, which is to be trained."""
     for ref in value.refs:
         found = expanded(ref)
@@ -48,7 +48,7 @@ def parameter_over(run: Run, node: ast.Call, value: Value) -> None:
             run.fact(
                 ExpandedParameter(
                     site=node,
-                    name=run.short(node.args[0]),
+                    name=run.short(given),
                     op=link.op,
                     expanded=link.node,
                     rows=rows,
@@ -60,7 +60,7 @@ def parameter_over(run: Run, node: ast.Call, value: Value) -> None:
         if ref.obj.made == "repeat" and isinstance(made, ast.Call) and not ref.chain[1:] and _einops(run, made):
             run.fact(
                 ExpandedParameter(
-                    site=node, name=run.short(node.args[0]), op="einops.repeat", expanded=made, rows=False, cloned=made
+                    site=node, name=run.short(given), op="einops.repeat", expanded=made, rows=False, cloned=made
                 )
             )
             return

@@ -214,11 +214,11 @@ def _typed(name: str) -> Special:
 
 
 def _parameter(run: Run, node: ast.Call, args: Args) -> Value:
-    value = args.values[0] if args.values else UNKNOWN
+    given, value = (args.nodes[0], args.values[0]) if args.values else args.keywords.get("data", (None, UNKNOWN))
     frozen = "requires_grad" in args.keywords and not args.flag("requires_grad", 1)
     rewrapped(run, node, value)
-    if run.function.features & EXPAND and node.args and not frozen and (len(args.nodes) == 1 or args.flag("", 1)):
-        parameter_over(run, node, value)
+    if run.function.features & EXPAND and given and not frozen and (len(args.nodes) < 2 or args.flag("", 1)):
+        parameter_over(run, node, given, value)
     if value.obj is not None and value.refs:
         wrap(run, node, value, "Parameter", trained=not frozen)
         if all(ref.place is None for ref in value.refs):

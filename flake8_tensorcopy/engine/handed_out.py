@@ -25,6 +25,7 @@ from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     DETACH,
+    NUMPY,
     VIEW,
     Arm,
     Chain,
@@ -103,7 +104,9 @@ def _kept_by_the_object(run: Run, one: Handed) -> None:
             and not write.arms
         ):
             chains = (*one.ref.chain, *write.ref.chain)
-            if all(link.kind in SHARES for link in chains) and must_overlap(one.ref.chain, write.ref.chain):
+            if all(link.kind in SHARES or link.kind == NUMPY for link in chains) and must_overlap(
+                one.ref.chain, write.ref.chain
+            ):
                 _fact(run, one.ref, one.node, "store", write, "method")
                 return
 
@@ -315,7 +318,7 @@ def _loops_in_order(run: Run) -> tuple[list[tuple[int, int]], list[ast.stmt], li
 
 
 def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str = "loop") -> None:
-    got = _got_from(run, ref.chain)
+    got = _got_from(run, ref)
     if got is not None:
         # The object that hands its buffer out is where the copy is missing.
         site, how = got[1], "return"
@@ -340,24 +343,33 @@ def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str
     )
 
 
-def _got_from(run: Run, chain: Chain) -> tuple[Function, ast.Return] | None:
+def _got_from(run: Run, ref: Ref) -> tuple[Function, ast.Return] | None:
     """The method of an object, and its `return`, that a name got what the object holds from."""
-    for link in chain:
-        found = _handed_by(run, link.node) if link.op == "=" else None
+    for link in ref.chain:
+        found = _handed_by(run, link.node, ref.obj) if link.op == "=" else None
         if found is not None:
             return found
     return None
 
 
-def _handed_by(run: Run, call: ast.AST | None) -> tuple[Function, ast.Return] | None:
-    """The method that a call is of, and its `return` of what the object holds."""
+def _handed_by(run: Run, call: ast.AST | None, obj: Obj) -> tuple[Function, ast.Return] | None:
+    """The method that a call is of, and its `return` of what the object holds, alone or in a tuple or dict."""
     callee = run.called.get(call) if isinstance(call, ast.Call) else None
     if callee is None or callee.function.cls is None or not callee.params:
         return None
-    for value, _, node in callee.returned:
-        if any(root_of(ref.obj) is callee.params[0] and ref.obj is not callee.params[0] for ref in value.refs):
+    for value, state, node in callee.returned:
+        if any(_held_by_the_object(callee, value, state, obj)):
             return callee.function, node
     return None
+
+
+def _held_by_the_object(done: Run, value: Value, state: State, obj: Obj) -> Iterator[Ref]:
+    """What a method returns of its object, if that, or a part of it, is what the caller knows as this."""
+    me = done.params[0]
+    for ref in _returned_refs(done, value, state):
+        if root_of(ref.obj) is me and ref.obj is not me:
+            if ref in value.refs or _ends_with(obj, way_from(me, ref.obj)):
+                yield ref
 
 
 def kept_results(run: Run) -> None:
@@ -366,7 +378,10 @@ def kept_results(run: Run) -> None:
     for mark, fact in list(run.facts.items()):
         if not isinstance(fact, StaleRead) or not (fact.link == ALIAS and fact.certain and _strong(fact)):
             continue
-        got = _handed_by(run, fact.source) if fact.reader_origin == "name" and not fact.activation else None
+        if mark not in run.between or fact.reader_origin != "name" or fact.activation:
+            continue  # of a function in this one, which has said it
+        obj = run.between[mark][3]
+        got = _handed_by(run, fact.source, obj)
         if got is None or got[0].cls is run.function.cls or not hands_out(got[0]):
             continue
         if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.reader_is_source:
@@ -384,18 +399,19 @@ def kept_results(run: Run) -> None:
                 by=run.called[fact.site].function.name if fact.site in run.called else "",
                 reason="read",
                 evidence=fact.evidence,
-                copies=_returned_whole(run, fact.source),
+                copies=_returned_whole(run, fact.source, obj),
             )
         )
 
 
-def _returned_whole(run: Run, call: ast.AST | None) -> tuple[Copy, ...]:
+def _returned_whole(run: Run, call: ast.AST | None, obj: Obj) -> tuple[Copy, ...]:
     """A copy of what the called method returns of its object."""
     done = run.called[call] if isinstance(call, ast.Call) else None
-    for value, _, node in done.returned if done is not None else ():
-        for ref in value.refs:
-            if done is not None and root_of(ref.obj) is done.params[0] and ref.obj is not done.params[0]:
-                return returned_copy(done, ref, node)
+    if done is None:
+        return ()
+    for value, state, node in done.returned:
+        for ref in _held_by_the_object(done, value, state, obj):
+            return returned_copy(done, ref, node)
     return ()
 
 
@@ -521,7 +537,7 @@ def written_by_callers(module: Module) -> Iterator[tuple[Function, Fact]]:
     """A function outside the class writes what a method handed to it, and goes on to use it as its own."""
     for run in [run for run in module.runs.values() if run is not None]:
         for write in run.log:
-            got = _got_from(run, write.ref.chain) if write.how not in ("training", "part") else None
+            got = _got_from(run, write.ref) if write.how not in ("training", "part") else None
             place = write.ref.place
             if got is None or place is None or write.mixed or place.last_use <= write.time:
                 continue

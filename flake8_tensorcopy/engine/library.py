@@ -238,6 +238,9 @@ COPIES = re.compile(r"clone|cop(y|ies)|replic|duplic", re.IGNORECASE)
 
 HOLDERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict"})
 
+# What may put a layer into a module, by a name or key that a loop makes: `layers[str(i)] = layer`, too.
+PUTS = frozenset({"add_module", "register_module", "ModuleDict"})
+
 MAKERS = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "eye", "arange", "randint", "tensor"})
 
 # Methods that an average is kept up to date with in place.

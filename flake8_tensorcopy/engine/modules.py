@@ -45,12 +45,13 @@ from flake8_tensorcopy.engine.writes import write_to
 MAX_IN_SIGHT = 64  # modules that a step of an unknown optimizer may train
 
 BASE = ".<base>"  # the slot of an object for what its base, of torch.nn, is
+_PUTS = {"append": 1, "add_module": 2, "register_module": 2}  # with so many arguments, the last of them the layer
 _ADDS = frozenset({"add_module", "append", "extend", "insert", "register_module", "setattr", "__setitem__"})
 
 
 def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | None) -> None:
     """A call by a name that says so trains the modules it is given (or that its receiver holds)."""
-    if not library.says_training(name, run.module.train_calls):
+    if not library.says_training(name, run.module.train_calls) and not (name == "train" and _is_given(run, node, args)):
         return
     touched: list[Value] = [value for _, value in args.all()]
     for value in touched:
@@ -65,6 +66,14 @@ def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | No
                 for module in _in_sight(run):
                     if module.parent is ref.obj:
                         train(run, node, module, f"{name}()")
+
+
+def _is_given(run: Run, node: ast.Call, args: Args) -> bool:
+    """Whether `train` is called with what it is to train, and not to set the mode: `train(model, loader)`, and neither
+    `model.train()` nor `model.train(mode)`."""
+    if isinstance(node.func, ast.Attribute) and len(args.all()) == 1:
+        return any(ref.kind == "module" or ref.obj in run.modules for ref in args.all()[0][1].refs)
+    return any(not isinstance(given, ast.Constant) for given, _ in args.all())
 
 
 def train(run: Run, node: ast.AST, module: Obj, op: str) -> None:
@@ -277,8 +286,9 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
     ref = one.refs[0]
     obj = ref.obj
     run.asked.add(obj)
-    if name == "append" and len(args.values) == 1 and run.within and run.function.features & REPEAT:
-        appended(run, node, ref, args.values[0])
+    if run.within and run.function.features & REPEAT and name in _PUTS:
+        if len(args.values) == _PUTS[name] and not isinstance(args.nodes[0], ast.Constant):
+            appended(run, node, args.nodes[-1], ref, args.values[-1])
     if name in _FILLS:
         _filled(obj, name, args)
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
@@ -314,6 +324,8 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
             if name == "zero_grad":
                 run.zeroed.add(obj)
             args.use(run)
+            if name == "train":
+                trains(run, node, name, args, None)
             return one
         return None
     if name in library.MODULE_SELF:

@@ -115,19 +115,23 @@ def _dropped_function(run: Run, call: ast.Call) -> None:
     if known is None or not call.args:
         return
     op, short = known
-    functional = op.name.startswith("torch.nn.functional.") and (op.inplace_flag or op.out_keyword)
+    asks = "inplace=True" if op.inplace_flag else "out=" if op.out_keyword else ""
+    functional = op.name.startswith("torch.nn.functional.") and asks
     if op.writes or op.factory or not (functional or ops.method(short + "_") is not None):
         return
     first = evaluate(run, call.args[0])
-    if first.obj is None or run.evidence(first.obj, run.stmt) < 3 or op.result not in ("fresh", "maybe", "view"):
+    if first.obj is None or op.result not in ("fresh", "maybe", "view"):
         return
+    if first.obj.slot != ".grad" and run.evidence(first.obj, run.stmt) < 3:
+        return
+    twin = ops.method(short + "_") is not None or ops.function(op.name + "_") is not None
     run.fact(
         DroppedResult(
             site=call,
             receiver=run.short(call.args[0]),
             op=short,
             moves=False,
-            twin=True,
+            twin=twin,
             views=False,
             evidence=3,
             receiver_evidence=3,
@@ -136,6 +140,7 @@ def _dropped_function(run: Run, call: ast.Call) -> None:
             target=call.args[0],
             slot=_slot(run, call.args[0]),
             leaf=first.obj.param or bool(first.obj.leaf),
+            asks="" if twin else asks,
         )
     )
 

@@ -73,20 +73,10 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
     """Remember a rebinding of somebody's tensor, to see at the end whether the new one was ever read."""
     if before is None or not before.refs or name in run.closed_over:
         return
-    was = before.refs[0]
-    if was.place is None or was.place.name != name:
-        return
-    if was.place.origin == "loop":
-        origin = "loop"
-    elif was.place.origin == "argument":
-        origin = "argument"
-    elif was.chain and was.chain[-1].kind == ALIAS and was.obj.owner in ("attribute", "item"):
-        origin = "grad" if was.obj.slot == ".grad" else "parameter"
-    elif was.obj.slot != ".grad" and _held_elsewhere(was):
-        origin = "parameter"
-    elif was.obj.slot == ".grad":
-        origin = "grad"
-    else:
+    # Each of what the name may stand for shows whose tensor it is: `m = state["m"]`, put there on one branch.
+    found = ((ref, _origin(ref, name)) for ref in before.refs)
+    was, origin = next(((ref, origin) for ref, origin in found if origin), (before.refs[0], ""))
+    if was.place is None or not origin:
         return
     names = set(run.names_in(source))
     siblings = run.siblings.get(name, frozenset()) & names
@@ -117,10 +107,32 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
                 computed=computed or replaced,
                 evidence=0,
                 op=obj.made if obj is not None else "",
+                picked=(
+                    computed
+                    and obj is not None
+                    and obj.kind == "tensor"
+                    and run.function.picked.get(name) in run.function.loops
+                    and bool(run.loop)
+                    and was.place.loop == run.loop
+                ),
             ),
             was,
         )
     )
+
+
+def _origin(ref: Ref, name: str) -> str:
+    """Whose tensor a name stands for, if not its own."""
+    if ref.place is None or ref.place.name != name:
+        return ""
+    if ref.place.origin in ("loop", "argument"):
+        return ref.place.origin
+    if ref.chain and ref.chain[-1].kind == ALIAS and ref.obj.owner in ("attribute", "item"):
+        return "grad" if ref.obj.slot == ".grad" else "parameter"
+    stored = ref.chain and ref.chain[-1].kind == ALIAS and ref.via and ref.via[-1].origin == "store"
+    if ref.obj.slot != ".grad" and (stored or _held_elsewhere(ref)):
+        return "parameter"
+    return "grad" if ref.obj.slot == ".grad" else ""
 
 
 def _held_elsewhere(ref: Ref) -> bool:

@@ -65,24 +65,29 @@ def comprehended(run: Run, node: Comprehension, item: ast.expr, result: Obj) -> 
                 run.repeat_places[ref.place] = result
 
 
-def appended(run: Run, node: ast.Call, to: Ref, value: Value) -> None:
-    """`layers.append(layer)` in a loop: each pass puts the very same one there."""
+def appended(run: Run, node: ast.Call | ast.Subscript, item: ast.expr, to: Ref, value: Value) -> None:
+    """`layers.append(layer)`, `self.add_module(f"{i}", layer)`, `layers[str(i)] = layer` in a loop: each pass puts the
+    very same one there."""
     obj, container, loop = value.obj, to.obj, run.within[-1]
-    if obj is None or container.owner != "fresh" or not isinstance(loop, ast.For) or run.stmt not in loop.body:
+    own = run.params[:1] == [container] and container.kind == "module"
+    if obj is None or not (own or container.owner == "fresh"):
         return
-    if to.place is None or to.place.origin not in ("name", "attribute") or len(to.place.loop) >= len(run.loop):
+    if not isinstance(loop, ast.For) or run.stmt not in loop.body:
+        return
+    origins = ("argument",) if own else ("name", "attribute")
+    if to.place is None or to.place.origin not in origins or len(to.place.loop) >= len(run.loop):
         return  # the loop may meet another list in each pass
     before = run.appended.setdefault((node, container), (obj, run.loop))
-    if before[0] is not obj or before[1] == run.loop or not isinstance(node.args[0], (ast.Name, ast.Attribute)):
+    if before[0] is not obj or before[1] == run.loop or not isinstance(item, (ast.Name, ast.Attribute)):
         return
     if any(ref.place is not None and ref.place.loop == run.loop for ref in value.refs):
         return  # a name that this pass bound, to one item of many
-    made = Repeat(node, node.args[0], "appended", run.stmt)
-    meant = _is_meant(run, made) or _MEANT.search(run.text(node.func)) is not None
+    made = Repeat(node if isinstance(node, ast.Call) else item, item, "appended", run.stmt)
+    meant = _is_meant(run, made) or _MEANT.search(run.text(node)) is not None
     if meant or not has_parameters(run, obj) or any(isinstance(one, (ast.Break, ast.Return)) for one in walk(loop)):
         return
     run.repeats[container] = made
-    if container in run.module.registered or container.made.rpartition(".")[2] in HOLDERS:
+    if own or container in run.module.registered or container.made.rpartition(".")[2] in HOLDERS:
         run.fact(_fact(run, made, "parameter" if obj.param else "layer"))
 
 

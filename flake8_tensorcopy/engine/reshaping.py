@@ -317,8 +317,9 @@ def _clash(layout: Layout, wanted: Layout | list[Axis | None]) -> tuple[Size | N
         if axis.more is not None:
             if other is not None and other.more == axis.more:
                 continue
-            # Without its last axis a tensor of two axes or more ends in another one.
-            last = other is not None and axis.more.back == 1 and _is(other.size, axis.more.owner, -1)
+            # Without its last axis a tensor of two axes or more ends in another one, which may be one of size 1 by now.
+            before = own[-2 - place].size if len(own) > place + 1 else None
+            last = other is not None and axis.more.back == 1 and _is(other.size, axis.more.owner, -1) and before != ONE
             return (axis.size, other.size) if last and other is not None else None
         if other is None:
             continue

@@ -110,12 +110,14 @@ class Handed(NamedTuple):
 
 
 class KeptState(NamedTuple):
-    """A live state_dict that a method has put on its object: where, what it holds, and how its module is called."""
+    """A live state_dict that a method has put on its object: where, what it holds, how its module is called, and under
+    which tests."""
 
     target: ast.Attribute
     state: Obj
     held: Ref
     modules: frozenset[str]
+    arms: frozenset[Arm]
 
 
 class ItemsWritten(NamedTuple):
@@ -254,7 +256,7 @@ class Run:
         self.operands: tuple[ast.AST, list[tuple[ast.expr, Value]]] | None = None  # of the write about to be made
         self.premises: list[Premise] = []
         self.repeats: dict[Obj, Repeat] = {}  # containers of one object
-        self.appended: dict[tuple[ast.Call, Obj], tuple[Obj, tuple[int, ...]]] = {}  # by a call first, and when
+        self.appended: dict[tuple[ast.expr, Obj], tuple[Obj, tuple[int, ...]]] = {}  # by a call first, and when
         self.repeat_places: dict[Place, Obj] = {}
         self.slot_writes: dict[Obj, Write] = {}
         self.slot_stores: set[Obj] = set()  # containers of which a slot was bound anew

@@ -134,13 +134,22 @@ def kept_for_later(run: Run) -> None:
             if method == run.function.name:
                 later = given and _on_other_calls(run, kept.target, node)
             else:
-                later = trains or (given and not _KEPT.isdisjoint(_words(name)))
+                later = trains or (given and (not _KEPT.isdisjoint(_words(name)) or _when_better(kept)))
             if later and run.text(into) in kept.modules:
                 _loaded_back(run, kept, method, node, into)
 
 
 # Names for the state of another model, that the next one begins with.
 _HANDED_ON = frozenset({"prev", "previous", "last"})
+
+
+def _when_better(kept: KeptState) -> bool:
+    """`if loss < self.best:`: the state is the best one so far, which is loaded when later ones were worse."""
+    texts = [arm.text for arm in kept.arms]
+    return any(("<" in text or ">" in text) and not _BEST.isdisjoint(_words(text)) for text in texts)
+
+
+_BEST = frozenset({"best", "lowest", "highest"})
 
 
 def _loaded_back(run: Run, kept: KeptState, method: str, node: ast.Call, into: ast.expr) -> None:

@@ -305,10 +305,10 @@ def _settle(owner: Function) -> None:
     if not isinstance(owner.node, ast.Module):
         features &= ~(0 if "view" in calls else TURNED)
         features &= ~(0 if "view" in calls or "reshape" in calls else UNPACKED)
-    if owner.loops and "append" in calls and not library.HOLDERS.isdisjoint(calls):
+    if owner.loops and (calls & library.PUTS or ("append" in calls and not library.HOLDERS.isdisjoint(calls))):
         features |= REPEAT  # perhaps one layer, again and again
     owner.features = features
-    if owner.loops & owner.stores:
+    if owner.loops & owner.stores or not owner.loops.isdisjoint(owner.picked.values()):
         owner.features |= LOOP_REBIND
     if owner.of_self & owner.gives:
         owner.features |= HANDS_OUT

@@ -66,6 +66,7 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
     features = 0
     attributes_share = 0 if owner.name == "__init__" else SHARE
     stores: list[str] = []
+    picked: dict[str, str] = {}
     made: set[str] = set()  # names for a list, tuple or dict
     held: list[tuple[str, str]] = []  # attributes, and the name of what they hold if it has one
     makers: list[tuple[str, str, ast.Assign]] = []  # attributes, and the function that gives what they hold
@@ -96,6 +97,8 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
             features |= GROWN
         if type(target) is ast.Name and alone:
             stores.append(target.id)
+            if kind is ast.Subscript and type(value.slice) is ast.Name:  # type: ignore[attr-defined]
+                picked[target.id] = value.slice.id  # type: ignore[attr-defined]
             if kind is not ast.Constant:
                 features |= _shares(value)
                 if kind in _COLLECTING and collects(value):
@@ -121,7 +124,8 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
         if type(target) is ast.Tuple and alone and kind is not ast.Tuple:
             features |= _shares(value)
             continue
-        features |= 0 if alone else SHARE
+        if not alone:
+            features |= SHARE | _named_twice(node.targets)
         for one in node.targets:
             features |= _rebuilt(one, value)
         if isinstance(target, ast.Subscript):
@@ -160,6 +164,7 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
             elif isinstance(other.target, ast.Name):
                 made.add(other.target.id)
     owner.stores.update(stores)
+    owner.picked.update((name, index) for name, index in picked.items() if stores.count(name) > 1)
     if owner.cls is not None:
         _hold(owner.cls, held, made, makers)
     return features
@@ -244,6 +249,12 @@ def _keeps(value: ast.expr | None, deep: int = 0) -> int:
 def _module_alias(owner: Function, node: ast.Assign) -> int:
     """Whether an assignment may give a module a second name: one name says so, or one module is moved twice."""
     return _named_again(owner, node.targets[0], node.value)
+
+
+def _named_twice(targets: list[ast.expr]) -> int:
+    """The same of `policy = target = Net()`."""
+    named = [one for one in targets if type(one) in _NAMED]
+    return MODULE_ALIAS if len(named) > 1 and any(library.says_frozen(last_name(one)) for one in named) else 0
 
 
 def _named_again(owner: Function, target: ast.expr, value: ast.expr) -> int:

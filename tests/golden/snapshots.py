@@ -5,6 +5,7 @@
 
 import copy
 import io
+import types
 
 import torch
 from torch import nn
@@ -16,7 +17,8 @@ def _train_once(model: nn.Linear):
             parameter.add_(1)
 
 
-train_epoch = _train_once
+train_epoch = train = _train_once
+TRAINER = types.SimpleNamespace(train=_train_once)
 resume = _train_once
 
 
@@ -71,6 +73,25 @@ def loaded_back_at_once(model: nn.Linear):
 def trained_by_name(model: nn.Linear):
     best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=train_epoch()
     train_epoch(model)  # moves: best
+    return best
+
+
+def trained_by_a_function_called_train(model: nn.Linear):
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=train()
+    model.train(False)  # stays: best
+    train(model)  # moves: best
+    return best
+
+
+def trained_by_a_method_called_train(model: nn.Linear):
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=train()
+    TRAINER.train(model)  # moves: best
+    return best
+
+
+def mode_set_by_a_name(model: nn.Linear):
+    best, mode = model.state_dict(), model.training
+    model.train(mode)  # stays: best
     return best
 
 

@@ -48,6 +48,7 @@ class DroppedResult(Fact):
     alone: bool = False  # a tensor moved to a device, which only that local name of the function leads to
     leaf: bool = False  # a leaf or a Parameter, which a new tensor would not be
     recorded: bool = False  # a leaf, of which autograd would record a write
+    asks: str = ""  # the argument that a function without such a form takes instead: inplace=True, out=
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class DeadRebinding(Fact):
     evidence: int
     op: str
     plain: bool = False  # surely not on the graph, and no leaf
+    picked: bool = False  # in the same pass of a loop, from a list or dict, and what is computed is a tensor
     change: Change | None = None
 
 

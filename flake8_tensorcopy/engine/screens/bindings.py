@@ -18,10 +18,11 @@ _MAKES = frozenset({"Parameter", "register_parameter"})
 
 
 def dead_rebinding(sketch: Sketch) -> bool:
-    """A name of a loop is computed from itself or from another name of a loop, or with gradients any name is computed,
-    where no statement behind it surely reads it."""
+    """A name of a loop (or of an item picked by one) is computed from itself or from another name of a loop, or with
+    gradients any name is computed, where no statement behind it surely reads it."""
     function = sketch.function
-    names = None if sketch.features & GRAD else function.loops & function.stores
+    picked = {name for name, index in function.picked.items() if index in function.loops}
+    names = None if sketch.features & GRAD else (function.loops & function.stores) | picked
     if names is not None and not names:
         return False
     for node in function.found.get(ast.Assign, ()):

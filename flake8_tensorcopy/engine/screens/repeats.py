@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from flake8_tensorcopy.engine.features import WRITE
-from flake8_tensorcopy.engine.library import CONTAINER_METHODS, COPIES, HOLDERS, MODULE_SELF
+from flake8_tensorcopy.engine.library import CONTAINER_METHODS, COPIES, HOLDERS, MODULE_SELF, PUTS
 from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.screens.dropped import Evidence, attributes_stored
 from flake8_tensorcopy.engine.screens.parts import writes_part
@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.source import Function, Survey, bound_by, called_n
 
 # Functions whose result may be what they are given, or a copy.
 _HANDS_ON = frozenset("deepcopy copy list tuple next iter reversed zip enumerate dict sorted".split())
+_PUTS = PUTS | {"append"}
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 # What keeps nothing of the list that it is given.
 _JOINS = frozenset("cat concat concatenate stack hstack vstack tensor as_tensor len join".split())
@@ -28,9 +29,12 @@ def repeated_reference(sketch: Sketch) -> bool:
     if repeated:
         handed = [one for call in sketch.calls_of(_JOINS) for one in call.args]
         kept = [item for node, item in repeated if not any(node is one for one in handed)]
-        if kept and sketch.features & WRITE and any(map(Evidence(sketch, uses=False).of, kept)) and writes_part(sketch):
+        slots = kept and sketch.features & WRITE and (writes_part(sketch) or _counts_in_slots(sketch))
+        if slots and any(map(Evidence(sketch, uses=False).of, kept)):
             return True
         layers = {item for _, item in repeated if _may_be_layer(sketch, item)}
+        if any(item in layers and _puts(node) for node, item in repeated):
+            return True
         if layers and (sketch.calls(HOLDERS) or any(isinstance(item, ast.Call) for item in layers)):
             return True
         if not layers.isdisjoint(kept) and sketch.features & WRITE and writes_part(sketch):
@@ -45,6 +49,11 @@ def repeated_reference(sketch: Sketch) -> bool:
                 return True
     copying = sketch.of_file(_copying)
     return bool(copying) and not copying.isdisjoint(function.calls)
+
+
+def _counts_in_slots(sketch: Sketch) -> bool:
+    """`counts[i] += 1`, where the slots hold tensors."""
+    return any(isinstance(node.target, ast.Subscript) for node in sketch.function.found.get(ast.AugAssign, ()))
 
 
 def _may_be_layer(sketch: Sketch, item: ast.expr) -> bool:
@@ -145,13 +154,23 @@ def repeats(function: Function) -> list[tuple[ast.expr, ast.expr]]:
         for node in nodes.get(ast.Call, ()):
             if isinstance(node.func, ast.Attribute) and node.func.attr == "fromkeys" and len(node.args) == 2:
                 found.append((node, node.args[1]))
-    if "append" in function.calls and not HOLDERS.isdisjoint(function.calls):
+    if not _PUTS.isdisjoint(function.calls):
         for statement in (one for loop in nodes.get(ast.For, ()) for one in loop.body):
             match statement:
-                case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[item]) as node):
-                    if isinstance(item, (ast.Name, ast.Attribute)):
-                        found.append((node, item))
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=[*_, item]) as node) if name in _PUTS:
+                    pass
+                case ast.Assign(targets=[ast.Subscript() as node], value=item):
+                    pass
+                case _:
+                    continue
+            if isinstance(item, (ast.Name, ast.Attribute)):
+                found.append((node, item))
     return found
+
+
+def _puts(node: ast.expr) -> bool:
+    """Whether a layer is put into a module there, and not only into a list."""
+    return isinstance(node, ast.Subscript) or called_name(node) in PUTS
 
 
 def _once(count: ast.expr) -> bool:

@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.effects import Sketches
 from flake8_tensorcopy.engine.screens.parts import writes_part, written
 from flake8_tensorcopy.engine.screens.sketch import Sketch
-from flake8_tensorcopy.engine.source import Function, Survey, rooted
+from flake8_tensorcopy.engine.source import Function, Survey, called_name, rooted
 from flake8_tensorcopy.engine.texts import text_of
 
 # What a call of a value runs: such a function is called by any name.
@@ -138,7 +138,19 @@ def _training_names(survey: Survey) -> frozenset[str]:
         name
         for name in called
         if library.says_training(name, more)
+        or (name == "train" and survey.once(_given_to_train))
         or (name in imported and library.says_training(imported[name].rpartition(".")[2], more))
+    )
+
+
+def _given_to_train(survey: Survey) -> bool:
+    """Whether `train` is called with something that is no mode."""
+    return any(
+        called_name(node) == "train" and any(not isinstance(one, ast.Constant) for one in (*node.args, *node.keywords))
+        for function in survey.all
+        if "train" in function.calls
+        for node in function.found.get(ast.Call, ())
+        if isinstance(node, ast.Call)
     )
 
 
