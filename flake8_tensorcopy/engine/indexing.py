@@ -6,6 +6,7 @@ import ast
 import re
 
 from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.displays import missing_item
 from flake8_tensorcopy.engine.evaluate import CONTAINERS, copy_of, evaluate, held_by, live_here
 from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.kinds import is_array
@@ -257,6 +258,8 @@ def part_of_several(run: Run, node: ast.Subscript, several: Obj, position: objec
         return None
     refs = []
     for ref in several.data[1][0][1].refs:
+    if known is None:
+        known = missing_item(run, node, obj, key)
         key = unpacked_part(run, several.node or node, several.made, position, several.node or node)
         refs.append(ref.derive(Link(VIEW, several.made, several.node or node, key=key)))
     return Value(tuple(refs))

@@ -48,7 +48,7 @@ class UnregisteredItems(Fact):
     """A module keeps layers or Parameters in a plain list, tuple or dict; `site` puts them there."""
 
     attribute: str
-    container: str  # list, tuple, dict
+    container: str  # list, tuple, dict, deque
     item: str  # the class of what is in it
     parameter: bool
     built: ast.expr | None = None  # the container, if one of torch's could take its place
