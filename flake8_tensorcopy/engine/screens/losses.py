@@ -13,6 +13,8 @@ from flake8_tensorcopy.engine.source import Class, Survey, called_name
 
 _BACKWARD = ("backward", "manual_backward")
 _APPENDS = ("append", "appendleft", "extend", "insert")
+# What a sum, or a longer list, is made by.
+_SUMS = (ast.BinOp, ast.IfExp, ast.Call, ast.List)
 # What takes a value off the graph.
 _CUTS = frozenset({"detach", "item", "tolist", "numpy", "data"})
 
@@ -39,7 +41,7 @@ def _added(sketch: Sketch) -> list[ast.expr]:
         target = node.targets[0]
         if looped and isinstance(target, ast.Subscript):
             added.append(node.value)
-        elif (looped or isinstance(target, ast.Attribute)) and isinstance(node.value, (ast.BinOp, ast.IfExp)):
+        elif (looped or isinstance(target, ast.Attribute)) and isinstance(node.value, _SUMS):
             names = {ast.unparse(one) for one in node.targets}
             nodes = walk(node.value)
             if any(isinstance(one, (ast.Name, ast.Attribute)) and ast.unparse(one) in names for one in nodes):
