@@ -33,6 +33,7 @@ from flake8_tensorcopy.engine.generators import spent_by_call, spent_by_function
 from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_grad
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, note_arguments
 from flake8_tensorcopy.engine.hooks import register_hook
+from flake8_tensorcopy.engine.iteration import first_parameter
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader, next_batch
 from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
@@ -133,7 +134,9 @@ def _named_call(run: Run, node: ast.Call, name: str) -> Value:
         return known(run, node, args)
     builtin(run, node, name, args.values)
     result = unknown_call(run, node, args, name)
-    return (next_batch(run, node, args) if name == "next" else None) or result
+    if name == "next":
+        return first_parameter(run, node, args.values) or next_batch(run, node, args) or result
+    return result
 
 
 def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
