@@ -36,7 +36,7 @@ from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
 from flake8_tensorcopy.engine.replaced import rebound, stored
 from flake8_tensorcopy.engine.retained import assigned, augmented, put_at_key, put_into
 from flake8_tensorcopy.engine.run import KeptState, Run, per_pass
-from flake8_tensorcopy.engine.saved import record_in_place
+from flake8_tensorcopy.engine.saved import keep_chosen, record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
 from flake8_tensorcopy.engine.snapshots import edit_snapshot
 from flake8_tensorcopy.engine.trained import moved_by
@@ -398,6 +398,8 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         put_into(run, target, ref, value, source)
         write_to(run, target, one, "[...] =", "subscript", run.short(target.value), whole=base, part=link)
         written_from(run, (ref,), [value])
+        if kind == "advanced":
+            keep_chosen(run, target, ref)
         if ref.place is None:
             lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
 

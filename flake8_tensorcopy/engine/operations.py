@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, recording, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
-from flake8_tensorcopy.engine.keeping import kept_by
+from flake8_tensorcopy.engine.keeping import CHOICE, kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.linked import PAIRS, operand, positions
@@ -429,6 +429,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         obj.zero_dim = True
     if op.factory and values and values[0].kind == "number" and short in ("tensor", "as_tensor", "scalar_tensor"):
         obj.zero_dim = True
+    chosen = op.name == "torch.where" and len(values) == 3
     if op.factory:
         obj.graph = args.flag("requires_grad")
         obj.leaf = obj.graph or None
@@ -439,9 +440,9 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         obj.graph = False
     else:
         obj.graph = graph_of_result(items_of(run, [*tensors, *args.given(values)]))
-        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph and short not in PAIRS:
+        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph and short not in PAIRS and not chosen:
             obj.graph = None  # of values and indices, only the values
-    record(run, node, short, None if op.factory else kept_by(op), values, obj)
+    record(run, node, short, None if op.factory else CHOICE if chosen else kept_by(op), values, obj)
     return result
 
 
