@@ -37,7 +37,7 @@ class MovedLeaf(Fact):
 class ReplacedParameter(Fact):
     """A module that an optimizer was built from gets new parameters, and is trained; `site` puts them there."""
 
-    target: str
+    target: str  # nothing for all that the module holds
     module: str
     optimizer: str
     built: ast.AST

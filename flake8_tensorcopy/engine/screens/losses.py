@@ -273,9 +273,12 @@ def replaced_parameter(sketch: Sketch) -> bool:
         return True
     if any(node.args and _is_new(sketch, node.args[-1]) for node in sketch.calls_of(_ADDS)):
         return True
+    if any(len(node.args) > 2 or "assign" in {one.arg for one in node.keywords} for node in sketch.calls_of(_LOADS)):
+        return True
     return any(sum(_is_new(sketch, one) for one, part in bound if not part) > 1 for bound in sketch.bound.values())
 
 
+_LOADS = ("load_state_dict",)
 _ADDS = ("append", "insert", "add_module", "register_module", "register_parameter")
 
 
