@@ -155,6 +155,7 @@ def host_scalar(sketch: Sketch) -> bool:
         if node.args or node.keywords:
             given = [*node.args, *(one.value for one in node.keywords)]
             if any(one in made or (named and type(one) is ast.Name and one.id in named) for one in given):
+            given += [item for one in node.args if type(one) is ast.Dict for item in one.values]
                 op = ops.function(f"torch.{name}") if (name := sketch.torch_name(func)) else None
                 if _shows(node) or (op is not None and op.shrinks):
                     return True
