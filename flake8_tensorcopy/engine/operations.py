@@ -9,8 +9,8 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.displays import container
 from flake8_tensorcopy.engine.evaluate import copy_of, fresh, is_imported
-from flake8_tensorcopy.engine.facts import CloneDetach
-from flake8_tensorcopy.engine.forms import JOINS
+from flake8_tensorcopy.engine.facts import CloneDetach, RedundantClone
+from flake8_tensorcopy.engine.forms import JOINS, receiver_of
 from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, recording, sink, written_from
@@ -548,7 +548,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     if name == "size":
         shape = Shape(ref)
         return axis_size(run, shape, args.nodes[0]) if args.nodes else Value(kind="number", const=shape)
-    if name == "detach":
+    if name in ("detach", "detach_"):
         clone_detach(run, node, ref, func.value)
     if name == "detach_":
         detached_view(run, node, ref, run.short(func.value))
@@ -581,8 +581,16 @@ def array_arguments(args: Args) -> bool:
 
 
 def clone_detach(run: Run, node: ast.Call, ref: Ref, inner: ast.expr) -> None:
-    """`x.clone().detach()`, `torch.clone(x).detach()`, `torch.detach(x.clone())`."""
-    if not isinstance(inner, ast.Call) or ref.obj.made != "clone" or ref.chain:
+    """`x.clone().detach()`, `torch.clone(x).detach()`, `torch.detach(x.clone())`, also with views and moves between."""
+    if ref.obj.made != "clone":
+        return
+    for link in reversed(ref.chain):
+        before = receiver_of(inner)
+        told = run.facts.get((RedundantClone, inner))
+        if link.node is not inner or before is inner or (isinstance(told, RedundantClone) and not told.host):
+            return
+        inner = before
+    if not isinstance(inner, ast.Call) or ref.obj.node is not inner:
         return
     argument = None
     if is_imported(run, inner.func) == "torch.clone":
