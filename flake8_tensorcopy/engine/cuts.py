@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 OF_TENSORS = frozenset({"torch.tensor"})
 OF_LISTS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor", "torch.FloatTensor"})
 
+# What makes a tensor of numbers.
+_OF_NUMBERS = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
+
 # Made of these, a value has no gradient to pass on.
 _STEPS = frozenset("argmax argmin round floor ceil sign bincount histc nonzero searchsorted".split())
 
@@ -76,11 +79,12 @@ def _says_more(node: ast.expr) -> bool:
 
 
 def _is_computed(obj: Obj) -> bool:
-    """Whether a value was reduced from others, or made of a number that was computed."""
-    match obj.node:
-        case ast.Call(args=[given, *_]) if not obj.operands:
-            return obj.made in ("tensor", "as_tensor", "asarray", "scalar_tensor") and _says_more(given)
-    return obj.zero_dim
+    """Whether a value was made of numbers that were computed."""
+    for one in ancestors(obj):
+        match one.node:
+            case ast.Call(args=[given, *_]) if one.made in _OF_NUMBERS and not one.operands and _says_more(given):
+                return True
+    return False
 
 
 def _on_graph(run: Run, ref: Ref) -> bool:

@@ -364,11 +364,7 @@ SPECIAL: dict[str, Special] = {
     "torch.nn.Embedding.from_pretrained": _from_pretrained,
     "torch.nn.EmbeddingBag.from_pretrained": _from_pretrained,
     "torch.nn.utils.vector_to_parameters": _vector_to_parameters,
-    **{
-        f"torch.nn.utils.{name}": _given_back
-        for module in ("", "parametrizations.")
-        for name in (f"{module}weight_norm", f"{module}spectral_norm")
-    },
+    **dict.fromkeys(library.REPARAMETRISING, _given_back),
     "copy.deepcopy": _deepcopy,
     "copy.copy": _copy,
     "types.SimpleNamespace": _namespace,

@@ -130,6 +130,10 @@ _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", 
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
 
 
+# Functions that give back the layer that they are given, some of whose parameters are others then.
+REPARAMETRISING = frozenset(
+    f"torch.nn.utils.{module}{name}_norm" for module in ("", "parametrizations.") for name in ("weight", "spectral")
+)
 _RECORDS = (".add_scalar", ".add_scalars", ".write", ".log_metric", ".log_metrics", ".log_dict")
 # Functions that record what they are given.
 RECORDERS = frozenset(

@@ -74,7 +74,8 @@ def passed(run: Run, node: ast.Call, args: Args, receiver: bool = False) -> None
     cls = run.function.cls
     if cls is None or not cls.keeps:
         return
-    if (run.names.qualify(node.func) or "").startswith(("collections.", "torch.nn.utils.")):
+    known = run.names.qualify(node.func) or ""
+    if known.startswith("collections.") or known in library.REPARAMETRISING:
         return
     match node.func:
         case ast.Name(id=name) if name in _LOOKS and name not in run.module.survey.functions:

@@ -123,7 +123,7 @@ def stored(
 
 def reloaded(run: Run, node: ast.Call, module: Obj, args: Args) -> None:
     """`net.load_state_dict(state, assign=True)`: the module has the tensors of the state for its parameters now."""
-    if args.flag("assign", 2) and (run.optimizers or run.function.cls is not None):
+    if args.flag("assign", 2) and run.optimizers:  # another method may do so when all training is over
         _replaced(run, module, (), (), node, "", None)
 
 

@@ -139,7 +139,7 @@ def keep_in_container(run: Run, node: ast.Call, ref: Ref, name: str, value: Valu
     if name not in _KEEPS or not isinstance(func, ast.Attribute) or not value.refs:
         return
     obj = ref.obj
-    if _is_deque(run, obj):
+    if _is_deque(run, obj) or (obj.made == "deque()" and "popleft" in run.function.calls):
         return  # it may forget
     of_others = obj.kind == "unknown" and obj.owner in ("argument", "attribute", "item")
     if of_others or (obj.kind == "list" and _older(run, obj)):
