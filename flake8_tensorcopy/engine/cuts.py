@@ -82,7 +82,7 @@ def _is_computed(obj: Obj) -> bool:
     """Whether a value was made of numbers that were computed."""
     for one in ancestors(obj):
         match one.node:
-            case ast.Call(args=[given, *_]) if one.made in _OF_NUMBERS and not one.operands and _says_more(given):
+            case ast.Call(args=[given, *_]) if one.made in _OF_NUMBERS and _says_more(given):
                 return True
     return False
 
