@@ -174,6 +174,12 @@ def put_into(run: Run, target: ast.Subscript, ref: Ref, value: Value, source: as
         _note(run, run.stmt, target.value, "list", run.short(source), value, (source,), keeper=(obj,))
 
 
+def listed(run: Run, node: ast.expr, item: ast.expr, value: Value) -> None:
+    """`[step(batch) for batch in batches]`, where each call has backpropagated what it returns."""
+    if value.refs and isinstance(item, ast.Call) and not isinstance(node, ast.GeneratorExp):
+        _note(run, item, node, "list", run.short(item), value, (item,), made=node)
+
+
 def put_at_key(run: Run, target: ast.Subscript, obj: Obj, value: Value, source: ast.expr) -> None:
     """`losses[step] = loss`, into a dict or list from before this pass, under a number that the loop counts."""
     if obj.kind not in ("dict", "list") or not run.within or not _older(run, obj) or run.stmt is None:
@@ -522,6 +528,8 @@ def _of_this_pass(obj: Obj, added: Added) -> bool:
 
 def _outlives(run: Run, added: Added) -> bool:
     """Whether what keeps the value is there before the pass, and keeps it at its end."""
+    if isinstance(added.target, (ast.ListComp, ast.DictComp)):
+        return True
     root = _root(added.target)
     if not root:
         return False

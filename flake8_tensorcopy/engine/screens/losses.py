@@ -50,6 +50,11 @@ def _added(sketch: Sketch) -> list[ast.expr]:
         if node.args and isinstance(node.func, ast.Attribute):
             if looped or isinstance(node.func.value, ast.Attribute):
                 added.append(node.args[-1] if node.func.attr in _APPENDS else node.args[0])
+    for kind in (ast.ListComp, ast.DictComp):
+        for node in found.get(kind, ()):
+            item = node.elt if isinstance(node, ast.ListComp) else node.value
+            if isinstance(item, ast.Call) and called_name(item) in sketch.callees:
+                added.append(item)
     for node in found.get(ast.Call, ()):  # a meter of this file
         func = node.func
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
