@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.saved import Saved
     from flake8_tensorcopy.engine.source import Function
     from flake8_tensorcopy.engine.state import State
-    from flake8_tensorcopy.engine.values import Write
+    from flake8_tensorcopy.engine.values import Place, Write
 
 MAX_ANCESTORS = 200
 MAX_SINKS = 40
@@ -57,6 +57,7 @@ class Tape:
 
     def __init__(self) -> None:
         self.saved: dict[Obj, list[Saved]] = {}
+        self.named: dict[Place, list[Saved]] = {}  # what is perhaps a copy, by the binding that has it
         self.spoiled: list[tuple[Saved, Write]] = []
         self.rebindable: dict[ast.AST, bool] = {}  # of these writes, whether one name has the value
         self.found: list[Fact] = []  # to be dropped if the function is only called without grad
