@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine.around import path_to
 from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.displays import container, store_item
@@ -27,7 +28,7 @@ from flake8_tensorcopy.engine.layouts import unpacked
 from flake8_tensorcopy.engine.leaves import marked
 from flake8_tensorcopy.engine.loading import unpacked_batch
 from flake8_tensorcopy.engine.moved_leaf import begins
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import every_time, walk
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.operators import arithmetic, operator
 from flake8_tensorcopy.engine.parts import Index, literal_list
@@ -316,7 +317,13 @@ def _rebind_data(run: Run, target: ast.Attribute, base: Value, value: Value, sou
         and all(link.kind in (DETACH, ALIAS, VIEW, SNAPSHOT) for link in ref.chain)
         and any(link.kind == DETACH for link in ref.chain)
     ]
-    if shared and temp is not None and shared[0].obj not in (temp, temp.parent) and not _swapped(run, temp, shared[0]):
+    if (
+        shared
+        and temp is not None
+        and shared[0].obj not in (temp, temp.parent)
+        and not _swapped(run, temp, shared[0])
+        and not _given_up(run, source)
+    ):
         run.fact(
             ReboundData(
                 site=run.stmt or target,
@@ -344,6 +351,28 @@ def _swapped(run: Run, temp: Obj, given: Ref) -> bool:
     kept = [ref for obj in held for value in run.now.fields(obj).values() for ref in value.refs]
     mine = [ref for ref in kept if ref.obj in (temp, temp.parent)]
     return any(link.kind == DETACH for ref in mine for link in ref.chain)
+
+
+def _given_up(run: Run, source: ast.expr) -> bool:
+    """Whether what a tensor is taken from is replaced or deleted afterwards: `new.weight.data = net.head.weight.data`,
+    then `net.head = new`.  Nobody is left to share with."""
+    owners = set()
+    for part in walk(source):
+        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
+            owners.add(run.text(part))
+    owners = {one for one in owners if "." in one and one.rsplit(".", 1)[1] != "data"}
+    inner: ast.AST = run.stmt or source
+    for outer in reversed(path_to(run.module, inner)):
+        for block in (getattr(outer, name, None) for name in ("body", "orelse", "finalbody")):
+            if isinstance(block, list) and inner in block:
+                for later in every_time(block[block.index(inner) + 1 :]):
+                    targets = later.targets if isinstance(later, (ast.Assign, ast.Delete)) else []
+                    if any(isinstance(one, ast.Attribute) and run.text(one) in owners for one in targets):
+                        return True
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        inner = outer
+    return False
 
 
 def is_parameter(ref: Ref) -> bool:

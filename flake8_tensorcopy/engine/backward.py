@@ -167,8 +167,10 @@ def _item(run: Run, value: Value, slot: str) -> Value:
     return run.now.fields(value.obj).get(slot, UNKNOWN) if value.obj is not None else UNKNOWN
 
 
-def same_pass(backward: Backward, loop: tuple[int, ...], arms: frozenset[object]) -> bool:
-    """Whether a call of backward lies in a pass of the loops, and may be on the same way through it."""
+def same_pass(backward: Backward, loop: tuple[int, ...], within: tuple[ast.stmt, ...], arms: frozenset[object]) -> bool:
+    """Whether a call of backward lies in a pass of the same loops, and may be on the same way through it."""
+    if backward.within[: len(within)] != within:
+        return False
     return backward.loop[: len(loop)] == loop and not exclusive(backward.arms, arms)  # type: ignore[arg-type]
 
 

@@ -39,8 +39,10 @@ def made_from(run: Run, node: ast.Call, short: str, args: Args) -> None:
         return
     if short in COPYING and value.refs:
         _fresh_array(run, node, short, given, value, args)
-    if any(_tests(arm, run.names_in(given)) for arm in run.now.arms):
-        return
+    if run.now.arms:
+        names = (*run.names_in(given), *_names_of_items(run, value))
+        if any(_tests(arm, names) for arm in run.now.arms):
+            return
     form = ""
     if short in COPYING and value.refs and all(is_tensor(ref) for ref in value.refs):
         # A binding of one arm only: on the other it may be a number.
@@ -160,6 +162,18 @@ def _renews(run: Run, node: ast.Call, given: ast.expr, value: Value) -> bool:
     if not all(ref.obj.owner == "argument" for ref in value.refs) or not isinstance(run.stmt, ast.Assign):
         return False
     return any(run.text(target) == run.text(given) for target in run.stmt.targets)
+
+
+def _names_of_items(run: Run, value: Value) -> list[str]:
+    """The names that stand for items of a value: `elem = batch[0]`."""
+    whole = value.obj
+    if whole is None:
+        return []
+    return [
+        name
+        for name, held in run.now.env.items()
+        if any(ref.obj.owner == "item" and ref.obj.parent is whole for ref in held.refs)
+    ]
 
 
 def _tests(arm: Arm, names: tuple[str, ...]) -> bool:

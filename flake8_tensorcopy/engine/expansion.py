@@ -45,6 +45,8 @@ def repeated(run: Run, node: ast.Call, base: Value, args: Args) -> None:
         evidence = max(evidence, 2)  # an array takes one count, and an axis
     using = use_of(run, node)
     known = ones_of(run, ref)
+    if len(counts) == 1 and known.count != 1 and literal(counts[0]) is None:
+        return  # `x.tile(counts)`: who knows how many
     more = 0 if known.count is None else max(len(counts) - known.count, 0)
     if ones:
         if using.written:

@@ -84,6 +84,11 @@ def switch(run: Run, ref: Ref, asked: Asked, whole: bool = False) -> None:
     for one in _met_in(obj):
         if asked.known is not True and one.kind == "module":
             one.leaf = False
+    if obj.kind == "unknown" and asked.known is not True:  # maybe a module: then with what was assigned to it
+        for held in run.now.fields(obj).values():
+            for part in held.refs:
+                if part.obj.param:
+                    freeze(run, part.obj, asked.known is False)
     if asked.known is True:
         obj.graph = None if obj.graph is False else obj.graph
     elif obj.kind in ("tensor", "unknown"):

@@ -168,12 +168,22 @@ def array_like(node: ast.expr) -> bool:
     )
 
 
+def _takes_a_part(index: ast.expr) -> bool:
+    """Whether an index leaves elements out; `x[None]`, `x[..., None]` and `x[:, None]` only add an axis."""
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
+    return not all(
+        (isinstance(item, ast.Constant) and item.value in (None, ...))
+        or (isinstance(item, ast.Slice) and item.lower is None and item.upper is None and item.step is None)
+        for item in items
+    )
+
+
 def subscript(run: Run, node: ast.Subscript) -> Value:
     base = evaluate(run, node.value)
     value = subscript_of(run, node, base)
     if isinstance(node.slice, ast.Name) and node.slice.id in run.now.env:
         keep_index(run, node, value, run.now.env[node.slice.id])
-    if isinstance(node.value, ast.Call):
+    if isinstance(node.value, ast.Call) and _takes_a_part(node.slice):
         run.narrowed_on_host(base, node.value, "indexed")
     run.indexed(node, base, value)
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine.facts import Fact, GradToArray, LeafWrite, MarkedNonLeaf, changed
@@ -233,13 +234,18 @@ def _made_on_device(obj: Obj) -> bool:
     )
 
 
+_ASKS_DEVICE = re.compile(r"cuda|gpu|device", re.IGNORECASE)
+
+
 def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
     """`.numpy()`, `np.asarray(x)`: torch refuses a tensor that requires grad, in grad mode, and one on a device."""
     forced = any(keyword.arg == "force" for keyword in node.keywords) or (call == ".numpy()" and node.args)
     if forced or run.tape.expected or ref.kind not in ("tensor", "unknown") or looks_at_mode(run.now.arms | ref.arms):
         return
     records = run.now.grad is True and on_graph(ref) is True and is_certain(run, ref)
-    device = on_device(run, ref)
+    # `x = x.cpu() if use_cuda else x`: what is left as it was lies on the host.
+    on_host = any(not arm.taken and _ASKS_DEVICE.search(arm.text) for arm in run.now.arms | ref.arms)
+    device = not on_host and on_device(run, ref)
     if records or device:
         given = node.func.value if call == ".numpy()" and isinstance(node.func, ast.Attribute) else None
         run.tape.found.append(

@@ -9,9 +9,7 @@ import re
 from functools import lru_cache
 
 # Only tensors have these: what they are called on is one.
-TENSOR_ONLY = frozenset(
-    "detach contiguous masked_fill requires_grad_ retain_grad index_select gather masked_select".split()
-)
+TENSOR_ONLY = frozenset("detach contiguous masked_fill retain_grad index_select gather masked_select".split())
 
 # What a tensor is like, whatever it holds.
 METADATA = frozenset(

@@ -279,7 +279,7 @@ class Module:
                 if obj is not None and obj.kind in ("list", "dict"):
                     items = run.state.fields(obj)
                     if items:
-                        table[key + "[]"] = next(iter(items.values()))
+                        table[key + "[]"] = _any_of(list(items.values()))
         return table
 
     def entry_field(self, run: Run, obj: Obj, key: str) -> Value:
@@ -328,8 +328,11 @@ class Module:
             made.kind, made.graph = "tensor", False
         if cls is not None and obj.kind == "module" and key in (".weight", ".bias") and self._is_layer(cls):
             made.kind, made.param, made.leaf, made.graph = "tensor", True, True, True
-        if not attribute and isinstance(obj.data, Value) and obj.data.obj is not None:
-            _copy_held(obj.data, made)
+        if not attribute and isinstance(obj.data, Value) and obj.data.refs:
+            # A loop over a list comes to all that it holds, an index that is not known to any of that.
+            one = obj.data if per_pass or len(obj.data.refs) == 1 else Value(obj.data.refs[-1:])
+            if per_pass or one.obj is not None:
+                _copy_held(one, made)
         if not attribute and obj.data in ("tensors", "indices"):
             made.kind = "tensor"
             made.dtype = "int" if obj.data == "indices" else ""
@@ -566,6 +569,22 @@ def _is_ellipsis(node: ast.expr) -> bool:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _any_of(held: list[Value]) -> Value:
+    """What stands for any item of a list: the first one; with one that leaves its input alone, if that one does not."""
+    first = held[0]
+    if first.obj is None or not _works_in_place(first.obj):
+        return first
+    other = next((ref for one in held for ref in one.refs if not _works_in_place(ref.obj)), None)
+    return first if other is None else Value((*first.refs[:1], other))
+
+
+def _works_in_place(obj: Obj) -> bool:
+    """Whether a module overwrites what it is given: an activation told so, or a Sequential that begins with one."""
+    while isinstance(obj.data, tuple) and obj.data[0] == "layers" and obj.data[1] and obj.data[1][0].obj is not None:
+        obj = obj.data[1][0].obj
+    return bool(obj.data == "inplace")
 
 
 def _copy_held(held: Value, made: Obj) -> None:

@@ -61,6 +61,8 @@ class Names:
         else:
             module = "." * node.level + (node.module or "")
             for alias in node.names:
+                if alias.name == "*":
+                    self.imported.setdefault("torch", "torch")  # where nothing binds the name, it comes from there
                 self.imported[alias.asname or alias.name] = f"{module}.{alias.name}"
                 if alias.asname and alias.asname != alias.name and module.startswith(_TOLD):
                     self.renamed[alias.asname] = alias.name

@@ -221,9 +221,12 @@ def _stays(run: Run, args: Args, clone: ast.expr) -> bool:
         name = run.text(source)
         if text in (name, f"{name}.device", f"{name}.dtype"):
             return True
-        if receiver_of(source) is source:
+        if isinstance(source, ast.Attribute) and source.attr == "data":
+            source = source.value
+        elif receiver_of(source) is source:
             return False
-        source = receiver_of(source)
+        else:
+            source = receiver_of(source)
 
 
 def indexed_clone(run: Run, node: ast.Subscript, base: Value, value: Value) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.classes import methods_of
 from flake8_tensorcopy.engine.facts import Fact, UnregisteredItems, changed
-from flake8_tensorcopy.engine.nodes import end_of, start_of
+from flake8_tensorcopy.engine.nodes import end_of, start_of, walk
 from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.state import State
@@ -164,9 +164,23 @@ def unregistered(module: Module, cls: Class) -> Iterator[tuple[Function, Fact]]:
             fact = _first_item(module, run, "." + name)
             if fact is not None:
                 runs = runs_of(asked)
-                if not any(_registers(run, "." + name) for _, run in runs):
+                if not any(_registers(run, "." + name) for _, run in runs) and not _by_hand(module, methods, name):
                     yield function, changed(fact, built=_replaceable(cls, fact, runs))
                 break
+
+
+def _by_hand(module: Module, methods: list[Function], attribute: str) -> bool:
+    """Whether a method asks for the gradients of what an attribute holds: `torch.autograd.grad(loss, self.weights)`.
+
+    It trains that itself, wherever it is called from.
+    """
+    for method in methods:
+        for node in walk(method.node) if "grad" in method.calls else ():
+            match node:
+                case ast.Call(func=func, args=[_, ast.Attribute(value=ast.Name(), attr=name), *_]) if name == attribute:
+                    if module.names.qualify(func) == "torch.autograd.grad":
+                        return True
+    return False
 
 
 def _that_mention(methods: list[Function], attribute: str) -> list[Function]:

@@ -440,7 +440,7 @@ def finish_retained(run: Run) -> None:
             continue  # a list of such sums
         sources = _copied(added) if added.how == "list" else set()
         for backward in walks.through(added.objs, sources):
-            if not same_pass(backward, added.loop, added.arms):
+            if not same_pass(backward, added.loop, added.within, added.arms):
                 continue
             shared = [one for one in walks.terms(backward) if one in added.objs]
             certain = bool(shared) and all(_of_this_pass(one, added) for one in shared)
@@ -473,7 +473,12 @@ class Walks:
     def __init__(self, run: Run, recorded: set[Obj]) -> None:
         self._run = run
         self._recorded = recorded
-        self._on_graph = [backward for backward in run.backwards if not detached(backward.ref)]
+        # An object of a class has a method of its own by that name, and is on no graph.
+        self._on_graph = [
+            backward
+            for backward in run.backwards
+            if not detached(backward.ref) and backward.ref.obj.kind not in ("module", "instance")
+        ]
         self._terms: dict[int, list[Obj]] = {}
         self._reached: dict[int, set[Obj]] = {}
         self._binds: dict[ast.AST, set[str]] = {}

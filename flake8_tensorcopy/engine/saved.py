@@ -394,6 +394,8 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
         return
     if obj.graph is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
         return
+    if _of_integers(write.ref):
+        return
     # What an argument was computed into may require grad; of others a call has to say so.
     supposed = _from_arguments(obj) if obj.graph is None and obj.made in _ARITHMETIC else ()
     asked = obj.graph is None and not supposed
@@ -415,6 +417,17 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
             asked=asked,
         )
     )
+
+
+def _of_integers(ref: Ref) -> bool:
+    """Whether a tensor holds integers or bools, which require no grad, whatever they were cast from."""
+    from flake8_tensorcopy.engine.operations import dtype_of
+
+    cast = any(link.op in _INTEGRAL for link in ref.chain)
+    return cast or dtype_of(ref).startswith(("int", "uint", "bool"))
+
+
+_INTEGRAL = frozenset({"long", "int", "short", "char", "byte", "bool"})
 
 
 def _one_tensor(obj: Obj) -> bool:

@@ -36,6 +36,7 @@ class Tiling(NamedTuple):
     name: str
     times: Size
     axis: int | None
+    counts: bool  # what is repeated counts: `torch.arange(n)`, `0.5 * np.arange(n)`
 
     @property
     def what(self) -> tuple[Obj, bool, Size, int | None]:
@@ -55,7 +56,18 @@ def note_repeat(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, first
         return  # as often as something has elements: each of one with each of the other
     receiver = node.args[0] if first else node.func.value if isinstance(node.func, ast.Attribute) else node
     shown = f"np.{name}" if array and first else name
-    run.tilings.append(Tiling(node, run.stmt, each, ref.obj, array, run.short(receiver), shown, count, axis))
+    run.tilings.append(
+        Tiling(node, run.stmt, each, ref.obj, array, run.short(receiver), shown, count, axis, _counts(run, receiver))
+    )
+
+
+def _counts(run: Run, node: ast.expr) -> bool:
+    """Whether an expression counts up, or scales and shifts what does."""
+    called = (part.func for part in walk(node) if isinstance(part, ast.Call))
+    return any((run.names.qualify(func) or "").rpartition(".")[2] in _COUNTING for func in called)
+
+
+_COUNTING = frozenset({"arange", "linspace", "range"})
 
 
 def _each(run: Run, nodes: list[ast.expr], args: Args) -> tuple[Size, int | None] | None:
@@ -95,6 +107,8 @@ def mixed_repeats(run: Run) -> None:
                 continue
             if one.obj is other.obj and one.array == other.array:
                 continue  # each of one with each of the same: every pair
+            if one.counts and other.counts:
+                continue  # rows and columns of a grid
             if one.what in both_ways and other.what in both_ways:
                 continue  # each has its own counterpart
             if _together(run, one, other, uses):

@@ -17,6 +17,15 @@ def retained_by_a_sum():
     return total
 
 
+def backpropagated_one_by_one_later():
+    model, losses = nn.Linear(3, 1), []
+    for x in (torch.ones(2, 3), torch.zeros(2, 3)):
+        losses.append(model(x).pow(2).mean())
+    for loss in losses:
+        loss.backward()
+    return losses
+
+
 def retained_through_a_scaled_loss():
     model, total = nn.Linear(3, 1), 0.0
     for x in (torch.ones(2, 3), torch.zeros(2, 3)):

@@ -139,10 +139,18 @@ def shared_write(sketch: Sketch) -> bool:
 
 
 def _seen(trace: Trace, write: Write) -> bool:
-    if write.how == "activation" and not write.alone and write.name not in write.binds:
-        if _read_later(trace, write, own=True):
+    if write.how == "activation" and not write.alone:
+        # Of `x = act(x) + x`, only what stands beside the call reads the old x.
+        if _read_beside(trace, write) if write.name in write.binds else _read_later(trace, write, own=True):
             return True
     return _read_later(trace, write)
+
+
+def _read_beside(trace: Trace, write: Write) -> bool:
+    """Whether the statement of a write reads what is written more often than to give it to the write."""
+    if len(trace.loads) * len(trace.writes) > MAX_PAIRS:
+        return True
+    return sum(load.statement == write.statement and load.name == write.name for load in trace.loads) > 1
 
 
 def handed_out(sketch: Sketch) -> bool:
