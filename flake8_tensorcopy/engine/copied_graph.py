@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import CopiedGraph, changed
+from flake8_tensorcopy.engine.graph import since_marked
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at
 from flake8_tensorcopy.engine.nodes import end_of, start_of
@@ -107,7 +108,7 @@ def no_leaf(ref: Ref) -> bool:
     if not recorded(ref) or any(link.kind == SNAPSHOT for link in ref.chain):
         return False  # the parameters of a module are leaves
     return not (ref.obj.leaf or ref.obj.param) or any(
-        link.kind == VIEW and link.op != "Parameter" for link in ref.chain
+        link.kind == VIEW and link.op != "Parameter" for link in since_marked(ref)
     )
 
 

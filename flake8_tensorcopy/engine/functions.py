@@ -172,6 +172,7 @@ def _deepcopy(run: Run, node: ast.Call, args: Args) -> Value:
     made = Obj(obj.kind, "fresh", node, made="deepcopy", source=(obj,), cls=obj.cls, dtype=obj.dtype)
     made.data = obj.data if isinstance(obj.data, (Class, str)) else None
     made.param, made.graph, made.zero_dim = obj.param, obj.graph, obj.zero_dim
+    made.leaf = True if obj.kind == "tensor" else None  # torch copies no other tensors
     overlapping = tuple(link for ref in value.refs for link in ref.chain if link.overlap)
     return Value((Ref(made, overlapping[:1]),))
 

@@ -20,7 +20,7 @@ from flake8_tensorcopy.engine.modes import (
     switches_off,
 )
 from flake8_tensorcopy.engine.nodes import children
-from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Obj, Ref, Value, exclusive
+from flake8_tensorcopy.engine.values import DETACH, NUMPY, Arm, Link, Obj, Ref, Value, exclusive
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
@@ -153,12 +153,15 @@ def is_leaf(run: Run, ref: Ref) -> bool:
 def mark(run: Run, ref: Ref) -> bool:
     """`requires_grad` is set on a reference.  Whether it was computed on the graph, and so becomes no leaf by that."""
     obj = ref.obj
-    computed = on_graph(ref) is True and not obj.leaf and not obj.param
+    listed = any(link.op == "parameters" for link in ref.chain)  # each of these is a leaf
+    computed = on_graph(ref) is True and not obj.leaf and not obj.param and not listed
     if any(link.kind in (DETACH, NUMPY) for link in ref.chain):
         obj.leaf = True
         if ref.place is not None:
             ref.place.tracked = True
         return False
+    if not computed and not obj.leaf and ref.chain and not listed and ref.place is not None:
+        ref.place.tracked = True  # a view of what has no graph is the leaf itself
     if computed:
         run.tape.not_leaves.add(obj)
     elif run.now.arms:
@@ -168,6 +171,11 @@ def mark(run: Run, ref: Ref) -> bool:
         run.frames[-1].marked.setdefault(obj, (obj.leaf, obj.graph))
     obj.leaf, obj.graph = True, True
     return computed
+
+
+def since_marked(ref: Ref) -> tuple[Link, ...]:
+    """The links of a reference behind the binding that was told to require grad, or all of them."""
+    return ref.chain[ref.held :] if ref.place is not None and ref.place.tracked else ref.chain
 
 
 def written_from(run: Run, refs: tuple[Ref, ...], sources: list[Value]) -> None:

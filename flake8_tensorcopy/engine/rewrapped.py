@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_tensorcopy.engine.facts import RewrappedParameter
+from flake8_tensorcopy.engine.graph import since_marked
 from flake8_tensorcopy.engine.linked import on_graph
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import is_true
@@ -32,7 +33,7 @@ def recorded(ref: Ref, depth: int = 0) -> bool:
     if on_graph(ref) is not True:
         return False
     if obj.leaf and obj.owner == "fresh":
-        return depth > 0 or any(link.kind == VIEW for link in ref.chain)
+        return depth > 0 or any(link.kind == VIEW for link in since_marked(ref))
     if obj.owner != "fresh":
         return obj.param
     given = inputs_of(obj)

@@ -385,6 +385,8 @@ def _next_to_nothing(run: Run, node: ast.expr) -> bool:
 
 def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     """A write to one of the views that `unbind`, `chunk`, `split` or a loop over a tensor made."""
+    from flake8_tensorcopy.engine.operations import on_graph
+
     if not write.grad or any(link.kind in (DETACH, NUMPY) for link in links):
         return
     maker = next((link for link in links if link.kind == VIEW and link.op in _SEVERAL), None)
@@ -392,7 +394,7 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     # Of a tensor that was perhaps copied before these are views all the same.
     if maker is None or any(link.kind in (MAYBE, UNSURE) for link in links[links.index(maker) :]):
         return
-    if obj.graph is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
+    if on_graph(write.ref) is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
         return
     if _of_integers(write.ref):
         return

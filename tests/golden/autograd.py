@@ -235,3 +235,10 @@ def inference_kept(x: torch.Tensor):
     w + y, w * y.clone()
     return w * y  # fact: InferenceUse value=y keeper=*
     # raises: RuntimeError
+
+
+def whole_numbers_of_a_result():
+    corners = nn.Linear(4, 2)(torch.ones(2, 4)).long()
+    columns, rows = corners.unbind(1)
+    columns.clamp_(0, 4)
+    return columns, rows
