@@ -131,6 +131,7 @@ ODD = {
     "a dict that holds itself": "held = {'x': x}\nheld['y'] = held\ny = torch.stack(held)\ny = held + x",
     "a list that holds itself": "held = [x]\nheld.append(held)\ny = torch.cat(held) + held",
     "a match in a loop": "for y in found:\n    match y:\n        case 1:\n            f(x, y).backward()",
+    "views in a row": "torch.isnan(x)\ny = torch.tensor(False).view(-1).view(-g(y))" + ".view(-1)" * 40,
     "layers given nothing": f"net = {LAYERS}\ny = net()\ny += 1",
     "layers given by name": f"net = {LAYERS}\ny = net(input=x)\ny += 1",
     "layers given what is unpacked": f"net = {LAYERS}\ny = net(*x, **y)\ny += 1",
