@@ -36,9 +36,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command with the arguments of the process, or with those given; returns the exit status."""
-    _settle_streams()
-    options = _parsed(list(sys.argv[1:] if arguments is None else arguments))
     try:
+        _settle_streams()
+        options = _parsed(list(sys.argv[1:] if arguments is None else arguments))
         status: int = options.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:

@@ -48,6 +48,10 @@ def load(
 
     Raises ConfigError.
     """
+    try:
+        here = os.getcwd()
+    except OSError as error:
+        raise ConfigError(f"the current folder cannot be used: {error.strerror}") from error
     flake8, project = {}, {}
     if config is not None and config.endswith(".toml"):
         table = _table(Path(config))
@@ -59,9 +63,7 @@ def load(
         if config is None:
             project = _of_project()
     line = {
-        key: _KINDS[key](value, _Place(called.format(key), os.getcwd()))
-        for key, value in given.items()
-        if value is not None
+        key: _KINDS[key](value, _Place(called.format(key), here)) for key, value in given.items() if value is not None
     }
     values = {"exclude": defaults.EXCLUDE, "output-format": FORMATS[0]} | flake8 | project | line
     options = Options(values.pop("preview", False), values.pop("train-calls", frozenset()))
@@ -130,8 +132,9 @@ def _of_flake8(config: str | None) -> dict[str, Any]:
     register_default_options(manager)
     manager.add_option("--tensorcopy-preview", action="store_true", parse_from_config=True)
     manager.add_option("--tensorcopy-train-calls", comma_separated_list=True, parse_from_config=True)
+    file, folder = _file_of_flake8(config)
     try:
-        values = parse_config(manager, *load_config(config, []))
+        values = parse_config(manager, file, folder)
         found: dict[str, Any] = {
             key: tuple(values[key.replace("-", "_")])
             for key in ("select", "ignore", "extend-select", "extend-ignore", "exclude", "extend-exclude", "filename")
@@ -149,12 +152,26 @@ def _of_flake8(config: str | None) -> dict[str, Any]:
         if "tensorcopy_preview" in values:
             found["preview"] = values["tensorcopy_preview"]
         if "tensorcopy_train_calls" in values:
-            found["train-calls"] = names(values["tensorcopy_train_calls"], "[flake8] `tensorcopy-train-calls`")
+            place = _Place("[flake8] `tensorcopy-train-calls`", "")
+            found["train-calls"] = _train_calls(values["tensorcopy_train_calls"], place)
     except ConfigError:
         raise
-    except (configparser.Error, ExecutionError, OSError, ValueError) as error:
-        raise ConfigError(" ".join(str(error).split())) from error
+    except (configparser.Error, ExecutionError, ValueError) as error:
+        raise ConfigError(f"[flake8] in {config or folder}: {' '.join(str(error).split())}") from error
     return found
+
+
+def _file_of_flake8(config: str | None) -> tuple[configparser.RawConfigParser, str]:
+    """What flake8 reads, and the folder that its paths start from."""
+    try:
+        if config is not None and os.path.exists(config):  # flake8 says of one that it may not read that there is none
+            open(config, "rb").close()
+        found: tuple[configparser.RawConfigParser, str] = load_config(config, [])
+        return found
+    except OSError as error:
+        raise ConfigError(f"{config} cannot be read: {error.strerror}") from error
+    except (configparser.Error, ExecutionError, ValueError) as error:
+        raise ConfigError(" ".join(str(error).split())) from error
 
 
 # The kinds of values, from the command line (as text) or from TOML.

@@ -60,6 +60,7 @@ class Task:
             with open(path, "rb") as file:
                 data = file.read()
         except OSError as error:
+            error = _unlisted(path) or error
             return self._alone(name, "E902", f"{type(error).__name__}: {error}")
         outcome = self.of(name, data)
         if self.mode == "fix" and outcome.data is not None and outcome.data != data:
@@ -188,6 +189,16 @@ class Task:
 
 
 _selection = cache(Selection)
+
+
+def _unlisted(path: str) -> OSError | None:
+    """Why a folder cannot be listed, where the path is that of one."""
+    if os.path.isdir(path):
+        try:
+            os.scandir(path).close()
+        except OSError as error:
+            return error
+    return None
 
 
 def decoded(data: bytes) -> list[str]:

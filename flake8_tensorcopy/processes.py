@@ -9,8 +9,8 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -105,14 +105,15 @@ class _Pool(Generic[Result]):
         index = next(self._waiting, None)
         if index is None:
             return
-        mine, theirs = self._context.Pipe()
-        # A forked process must close our ends of all pipes, or none would see that we are gone.
-        inherited = [mine, *(worker.pipe for worker in self._workers)] if self._forks else []
-        process = self._context.Process(target=_serve, args=(self._task, theirs, inherited), daemon=True)
-        process.start()
-        theirs.close()
-        worker = _Worker(process, mine)
-        self._workers.append(worker)
+        with _uninterrupted():
+            mine, theirs = self._context.Pipe()
+            # A forked process must close our ends of all pipes, or none would see that we are gone.
+            inherited = [mine, *(worker.pipe for worker in self._workers)] if self._forks else []
+            process = self._context.Process(target=_serve, args=(self._task, theirs, inherited), daemon=True)
+            process.start()
+            theirs.close()
+            worker = _Worker(process, mine)
+            self._workers.append(worker)
         self._give(worker, index)
 
     def _give(self, worker: _Worker, index: int) -> None:
@@ -150,6 +151,23 @@ class _Pool(Generic[Result]):
             if process.is_alive():
                 process.kill()
                 process.join()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """An interrupt comes when this is over: in the midst of a fork Python would print it and go on.
+
+    A process that is started meanwhile never sees one.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _reason(status: int | None) -> str:

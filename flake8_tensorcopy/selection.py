@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from flake8 import utils
-from flake8.discover_files import expand_paths
 from flake8.style_guide import Decision, DecisionEngine, Ignored
 
 from flake8_tensorcopy.settings import Settings
@@ -61,20 +60,38 @@ def _engine(settings: Settings, ignored: Sequence[str] = ()) -> DecisionEngine:
 def discover(paths: Sequence[str], settings: Settings, stdin_name: str) -> list[str]:
     """The files to look at, in the order in which they are shown, each once; "-" is standard input.
 
-    Folders give the files below them whose name fits, and no pipes or devices.  A file that is named is looked at
-    unless it is excluded itself; with `force_exclude` also unless a folder on the way to it is.
+    Folders give the files below them whose name fits, and no pipes or devices; one that cannot be listed stands for
+    itself.  A file that is named is looked at unless it is excluded itself; with `force_exclude` also unless a folder
+    on the way to it is.
     """
     exclude = (*settings.exclude, *settings.extend_exclude, COPIES)
     found: dict[str, str] = {}
-    for path in expand_paths(
-        paths=list(paths), stdin_display_name=stdin_name, filename_patterns=settings.filename, exclude=exclude
-    ):
-        name = shown(path, stdin_name)
-        if path not in paths and os.path.exists(path) and not os.path.isfile(path):
+    for given in paths or ["."]:
+        named = stdin_name if given == "-" else given
+        if not (given == "-" and named == "stdin") and _matches(named, exclude):
             continue
-        if not (settings.force_exclude and any(_matches(folder, exclude) for folder in _folders(name))):
-            found.setdefault(name, path)
+        for path in _below(given, exclude, settings.filename) if os.path.isdir(given) else [given]:
+            name = shown(path, stdin_name)
+            if not (settings.force_exclude and any(_matches(folder, exclude) for folder in _folders(name))):
+                found.setdefault(name, path)
     return [found[name] for name in sorted(found)]
+
+
+def _below(folder: str, exclude: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """The files below a folder that flake8 would find there, and the folders that cannot be listed."""
+    unlisted: list[str] = []
+    for root, folders, files in os.walk(folder, onerror=lambda error: unlisted.append(error.filename or folder)):
+        folders[:] = [name for name in folders if not _matches(os.path.join(root, name), exclude)]
+        for name in files:
+            path = os.path.join(root, name)
+            if utils.fnmatch(path, names) and not _matches(path, exclude) and _regular(path):
+                yield path
+    yield from unlisted
+
+
+def _regular(path: str) -> bool:
+    """A file, or a link that leads nowhere, which is told."""
+    return os.path.isfile(path) or not os.path.exists(path)
 
 
 def excluded(path: str, folder: str, settings: Settings) -> bool:

@@ -77,6 +77,10 @@ class Ran:
         """As of flake8, for the format "concise"."""
         return Flake8(self.out.decode(), self.err, self.exit).places
 
+    @property
+    def codes(self) -> list[str]:
+        return [code for *_, code in self.places]
+
 
 def run_tensorcopy(*args: str, cwd: Path, stdin: bytes | None = None, env: dict[str, str] | None = None) -> Ran:
     """Runs `tensorcopy` in `cwd`, with no colours unless `env` asks for them."""

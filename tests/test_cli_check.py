@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -50,6 +51,41 @@ def test_what_cannot_be_read_or_parsed_is_told_beside_the_rest(check: Run, tmp_p
     assert check("broken.py").exit == check("none.py").exit == 1
     assert check("broken.py", "--select=TSC1").exit == 1
     assert check("none.py", "broken.py", "--extend-ignore=E9") == Ran(b"", "", 0)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("path", [".", "./lib", "lib/closed"])
+def test_a_folder_that_cannot_be_listed_is_told_beside_the_rest(
+    check: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, jobs: str
+) -> None:
+    """A folder that is passed over in silence looks clean; one that is left out needs no look."""
+    closed = tmp_path / "lib" / "closed"
+    closed.mkdir(parents=True)
+    write(tmp_path / "lib", a=DETACH)
+    scandir = os.scandir
+
+    def refusing(of: Any) -> Any:
+        if os.path.abspath(of) == str(closed):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), of)
+        return scandir(of)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    ran = check(path, "-j", jobs)
+    assert ran.places[-1] == ("lib/closed", 1, 1, "E902")
+    assert "E902 PermissionError: [Errno 13] Permission denied: " in ran.lines[-1]
+    assert (ran.exit, len(ran.places)) == (1, 1 if path == "lib/closed" else 2)
+    assert check("--extend-exclude=closed", path).codes == (["TSC601"] if path != "lib/closed" else [])
+
+
+def test_the_current_folder_may_be_gone(check: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, a=DETACH)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for arguments in ((), (str(tmp_path / "a.py"),), ("--isolated",)):
+        told = "tensorcopy check: the current folder cannot be used: No such file or directory\n"
+        assert check(*arguments) == Ran(b"", told, 2)
 
 
 def test_too_deep_a_file_is_not_analysed(check: Run, tmp_path: Path) -> None:
@@ -234,6 +270,40 @@ def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == b"tensorcopy: interrupted\n"
     assert process.returncode == 130
+
+
+IMPORTING = """\
+import os, signal, sys
+
+at, sys.argv[1:] = sys.argv[1], ["check"]
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from flake8_tensorcopy.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["flake8_tensorcopy.cli", "flake8_tensorcopy.report", "flake8_tensorcopy.commands"])
+def test_an_interrupt_on_the_way_to_the_command_is_told_the_same(module: str, tmp_path: Path) -> None:
+    """While the command is imported, its options are read, and it begins."""
+    command = [sys.executable, "-c", IMPORTING, module]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr, ran.stdout) == (130, "tensorcopy: interrupted\n", "")
+
+
+def test_the_package_runs_as_the_command_does(tmp_path: Path) -> None:
+    write(tmp_path, a=DETACH)
+    command = [sys.executable, "-m", "flake8_tensorcopy", "check", "--output-format=concise"]
+    ran = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (1, run_tensorcopy(*command[3:], cwd=tmp_path).out)
 
 
 # What is shown.

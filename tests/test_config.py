@@ -175,22 +175,30 @@ def test_so_it_is_on_the_command_line(given: dict[str, str], message: str) -> No
     ("text", "message"),
     [
         ("jobs = x", "[flake8] `jobs` must be a number"),
-        ("disable-noqa = x", "Not a boolean: x"),
+        ("disable-noqa = x", "[flake8] in {}: Not a boolean: x"),
+        ("max-line-length = x", "[flake8] in {}: invalid literal for int() with base 10: 'x'"),
         ("tensorcopy-train-calls = a-b", "[flake8] `tensorcopy-train-calls`: 'a-b' is not a plain name"),
-        ("per-file-ignores = a:b:c", "Expected `per-file-ignores` to be a mapping"),
-        ("ignore = not-a-code", "Error code 'not-a-code' supplied to 'ignore' option"),
+        ("per-file-ignores = a:b:c", "[flake8] in {}: Expected `per-file-ignores` to be a mapping"),
+        ("ignore = not-a-code", "[flake8] in {}: Error code 'not-a-code' supplied to 'ignore' option"),
     ],
 )
 def test_what_flake8_would_refuse_is_refused(folder: Path, text: str, message: str) -> None:
     flake8(folder, text)
     with pytest.raises(ConfigError) as caught:
         load({})
-    assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(message.format(folder)) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["none.cfg", "none.toml"])
 def test_a_file_that_is_not_there_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=name):
+        load({}, config=name)
+
+
+@pytest.mark.parametrize("name", ["folder.cfg", "folder.toml"])
+def test_a_file_that_cannot_be_read_is_not_said_to_be_missing(folder: Path, name: str) -> None:
+    (folder / name).mkdir()
+    with pytest.raises(ConfigError, match=f"{name} cannot be read: Is a directory"):
         load({}, config=name)
 
 

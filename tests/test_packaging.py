@@ -107,7 +107,7 @@ def test_the_wheel_holds_everything_and_installs_one_name(wheel: Path, installed
     assert (installed / info / "licenses" / "LICENSE").is_file()
     entry_points = (installed / info / "entry_points.txt").read_text()
     assert "TSC = flake8_tensorcopy.plugin:Plugin" in entry_points
-    assert "tensorcopy = flake8_tensorcopy.cli:main" in entry_points
+    assert "tensorcopy = flake8_tensorcopy.__main__:main" in entry_points
 
 
 def test_there_is_something_to_find() -> None:

@@ -118,6 +118,30 @@ def test_no_process_is_left_behind(number: signal.Signals) -> None:
     parent.stdout.close()
 
 
+INTERRUPTED_AT_FORK = """\
+import os, signal, sys
+from flake8_tensorcopy import processes
+from tests.test_processes import died, task
+
+def interrupted():
+    os.kill(os.getpid(), signal.SIGINT)
+
+os.register_at_fork(after_in_parent=interrupted, after_in_child=interrupted)
+try:
+    processes.run(task, died, ["a", "b", "c"], 2)
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
+def test_an_interrupt_while_a_process_starts_is_not_lost() -> None:
+    """Python only prints what is raised in the midst of a fork, and goes on."""
+    command, env = [sys.executable, "-c", INTERRUPTED_AT_FORK], os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.returncode, ran.stderr) == (7, "")
+
+
 def group_lives(group: int) -> bool:
     try:
         os.killpg(group, 0)

@@ -561,7 +561,7 @@ def _call_function(
 
 def given_to(done: Run, values: list[Value], args: Args) -> dict[int, Value]:
     """What each parameter of a function gets, by its position."""
-    given = dict(enumerate(values[:1] if args.spread else values))
+    given = dict(enumerate(values[: 1 if args.spread else len(done.params)]))
     for position, param in enumerate(done.params):
         if param.key in args.keywords:
             given[position] = args.keywords[param.key][1]

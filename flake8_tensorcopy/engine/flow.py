@@ -535,7 +535,9 @@ def _match(run: Run, node: ast.Match) -> None:
     before = run.now
     exits: list[State | None] = []
     exhaustive = False
-    for case, arms in zip(node.cases, run.module.cases(node, run.loop), strict=True):
+    deciding = (node.subject, *(case.guard for case in node.cases if case.guard is not None))
+    names = tuple((name, before.version.get(name, 0)) for one in deciding for name in run.names_in(one))
+    for case, arms in zip(node.cases, run.module.cases(node, run.loop, names), strict=True):
         run.state = before.copy()
         run.now.arms = before.arms | arms
         _bind_pattern(run, case.pattern, subject, node.subject)

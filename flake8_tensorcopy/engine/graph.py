@@ -115,11 +115,13 @@ def graph_of(value: Value) -> bool | None:
 def items_of(run: Run, values: list[Value]) -> list[Value]:
     """These values, and in the place of a container what is in it."""
     found: list[Value] = []
-    pending = values[::-1]
+    pending, seen = values[::-1], set[Obj]()
     while pending and len(found) < MAX_SINKS:
         value = pending.pop()
         if value.obj is not None and value.obj.kind in ("list", "tuple", "dict") and run.state is not None:
-            pending.extend(run.now.fields(value.obj).values())
+            if value.obj not in seen:  # one may hold itself
+                seen.add(value.obj)
+                pending.extend(run.now.fields(value.obj).values())
         else:
             found.append(value)
     return found

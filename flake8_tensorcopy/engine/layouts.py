@@ -535,7 +535,7 @@ def _step(run: Run, layout: Layout, link: Link) -> Layout | None:
             found = axes.axis_of(layout, places[0])
             one = found is not None and found[0].axes[found[1]].size == ONE
             return axes.dropped(layout, places[0]) if one else None
-        case "select" if places is not None or given:
+        case "select" if given:
             return axes.dropped(layout, literal(given[0]) or 0)
         case "narrow":
             place = literal(given[0]) if given else None

@@ -103,11 +103,14 @@ class Module:
             known = self._arms[test] = both_arms(test)
         return known
 
-    def cases(self, node: ast.Match, loop: tuple[int, ...]) -> list[frozenset[Arm]]:
-        """The arms of a path through each case of a `match`, in one pass of the loops around it."""
+    def cases(self, node: ast.Match, loop: tuple[int, ...], names: tuple[tuple[str, int], ...]) -> list[frozenset[Arm]]:
+        """The arms of a path through each case of a `match`, in one pass of the loops around it.
+
+        `names` are the bindings that decide, as of other tests; a case has no text.
+        """
         known = self._cases.get((node, loop))
         if known is None:
-            choices = [self.arms((id(node), loop, position)) for position in range(len(node.cases))]
+            choices = [self.arms(("", names, (id(node), loop, position))) for position in range(len(node.cases))]
             known = self._cases[(node, loop)] = list(one_each(choices))
         return known
 

@@ -409,18 +409,18 @@ def _call_recurrent(run: Run, node: ast.Call, module: Obj, args: Args) -> Value:
 
 def _call_layers(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -> Value:
     """A Sequential: the first layer meets the argument, the others what it made."""
-    value = args.values[0] if args.values else UNKNOWN
+    where, value = next(zip(args.nodes, args.values, strict=True), args.keywords.get("input", (node, UNKNOWN)))
     layers = list(module.data[-1]) if isinstance(module.data, tuple) else []
     if not isinstance(module.data, tuple) or module.data[0] != "layers":
         layers.append(UNKNOWN)
     for layer in layers:
         obj = layer.obj
         if obj is None or obj.kind != "module" or isinstance(obj.data, Class):
-            run.use(value, args.nodes[0] if args.nodes else node, "operand")
+            run.use(value, where, "operand")
             return fresh(run, node, "unknown", "call", operands=args.objs())
         inner = Args.__new__(Args)
-        inner.node, inner.nodes, inner.values = node, args.nodes[:1], [value]
-        inner.keywords, inner.spread, inner.read = {}, False, False
+        inner.node, inner.nodes, inner.values = node, [where], [value]
+        inner.keywords, inner.lists, inner.spread, inner.read = {}, {}, False, False
         value = call_module(run, node, obj, inner, shown)
     return value
 

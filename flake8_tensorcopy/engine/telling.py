@@ -190,7 +190,8 @@ def scan(owner: Function, nodes: Iterable[ast.AST], result: Survey) -> None:
                 features |= _OF_STATEMENT[call.func.attr]
     for node in (*get(ast.For, ()), *get(ast.AsyncFor, ())):
         features |= SHARE
-        if fills and any(called_name(one) in _OF_MODULES for one in (node.iter, *getattr(node.iter, "args", ()))):
+        over = (node.iter, *node.iter.args) if isinstance(node.iter, ast.Call) else (node.iter,)
+        if fills and any(called_name(one) in _OF_MODULES for one in over):
             features |= KEPT_ITEMS  # a list or dict of parameters, perhaps
         owner.loops.update(one.id for one in walk(node.target) if isinstance(one, ast.Name))
     if ast.comprehension in found or ast.MatchAs in found or ast.Yield in found:

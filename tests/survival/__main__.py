@@ -18,7 +18,7 @@ from tests.survival.shrink import shrunk
 
 BATCH = 40  # inputs that flake8 is run on together
 BESIDE = 0.2  # of the batches
-KINDS = "bytes,shapes,files,mutations,programs"
+KINDS = "bytes,shapes,files,mutations,programs,odd"
 SIZES = (10, 60, 95, 190, 400, 1_000, 3_000, 10_000)
 
 
@@ -59,6 +59,8 @@ def _inputs(kind: str, folders: list[str], random: Random) -> Iterator[inputs.In
             return inputs.mutations(folders, random)
         case "programs":
             return inputs.programs(random)
+        case "odd":
+            return inputs.odd_programs(random)
     raise SystemExit(f"no kind of input: {kind}")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 from tests.survival.mutations import about_torch, in_function, mutated
+from tests.survival.odd import written
 from tests.survival.shapes import DEEP, HEAD, KNOWN, WIDE
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
@@ -94,6 +95,12 @@ def programs(random: Random) -> Iterator[Input]:
             if random.random() < 0.5:
                 made = in_function(made)
             yield "random program", "program", made.encode("utf-8", "surrogatepass")
+
+
+def odd_programs(random: Random) -> Iterator[Input]:
+    """Programs of constructs that are seldom written together, without end."""
+    for text in written(random):
+        yield "odd program", "program", text.encode()
 
 
 def shapes(random: Random, sizes: Sequence[int]) -> Iterator[Input]:

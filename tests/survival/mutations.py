@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from random import Random
 
+from tests.survival.odd import Writer
+
 # What random programs are made to speak of, so that there is something to follow in them.
 NAMES = "torch x y self model b state loss out F nn np weight grad torch.nn torch.no_grad i".split()
 ATTRIBUTES = (
@@ -178,6 +180,56 @@ def _expressions_exchanged(text: str, random: Random, others: Sequence[str]) -> 
     return text
 
 
+def _made_odd(text: str, random: Random, others: Sequence[str]) -> str:
+    """Expressions become ones that nobody expects there."""
+    for _ in range(random.randint(1, 4)):
+        places = _expressions(text)
+        if not places:
+            return text
+        where = random.choice(places)
+        writer = Writer(random)
+        new = writer.target() if isinstance(getattr(where, "ctx", None), (ast.Store, ast.Del)) else writer.expression(2)
+        start, end = _place(text, where)
+        made = text[:start] + new + text[end:]
+        if parsed(made) is not None:
+            text = made
+    return text
+
+
+def _given_otherwise(text: str, random: Random, others: Sequence[str]) -> str:
+    """Calls get fewer, more or other arguments, by position, by name and from what is unpacked."""
+    for _ in range(random.randint(1, 4)):
+        calls = [node for node in _expressions(text) if isinstance(node, ast.Call)]
+        if not calls:
+            return text
+        call = random.choice(calls)
+        parts = [ast.unparse(one) for one in call.args]
+        names = [ast.unparse(ast.Call(ast.Name("f"), [], [one]))[2:-1] for one in call.keywords]
+        for _ in range(random.randint(1, 2)):
+            match random.randrange(6):
+                case 0:
+                    parts, names = [], names if random.random() < 0.5 else []
+                case 1 if parts:
+                    del parts[random.randrange(len(parts))]
+                case 2 if parts and not parts[-1].startswith("*"):
+                    names.append(f"{random.choice(_KEYWORDS)}={parts.pop()}")
+                case 3:
+                    parts.insert(random.randint(0, len(parts)), random.choice(("*x", "*()", "-1", "None", "...", "()")))
+                case 4:
+                    names.append(random.choice(("**y", "**{}", f"{random.choice(_KEYWORDS)}={random.choice(_GIVEN)}")))
+                case _:
+                    random.shuffle(parts)
+        start, end = _place(text, call)
+        made = f"{text[:start]}{ast.unparse(call.func)}({', '.join([*parts, *names])}){text[end:]}"
+        if parsed(made) is not None:
+            text = made
+    return text
+
+
+_KEYWORDS = ("dim", "input", "other", "out", "size", "tensors", "index", "source", "dtype", "device", "copy", "self")
+_GIVEN = ("None", "True", "x", "0", "[]", "(1,)", "'cpu'", "torch.float16")
+
+
 def _wrapped(text: str, random: Random, others: Sequence[str]) -> str:
     """An expression gets something around it, once or deep."""
     places = _expressions(text)
@@ -306,6 +358,8 @@ MUTATIONS: dict[str, Mutation] = {
     "tokens swapped": _tokens_swapped,
     "names swapped": _names_swapped,
     "expressions exchanged": _expressions_exchanged,
+    "expression made odd": _made_odd,
+    "given otherwise": _given_otherwise,
     "expression wrapped": _wrapped,
     "statement moved": _statement_moved,
     "block added": _block_added,

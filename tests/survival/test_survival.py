@@ -17,7 +17,7 @@ from flake8_tensorcopy.config import Options
 from flake8_tensorcopy.engine import flow, nodes
 from flake8_tensorcopy.lint import lint
 from tests.conftest import ROOT
-from tests.survival import inputs, seeds, shapes
+from tests.survival import inputs, odd, seeds, shapes
 from tests.survival.beside import compared
 from tests.survival.isolated import Judge
 from tests.survival.judge import judged
@@ -120,6 +120,64 @@ def test_where_libcst_nests_and_ast_does_not(name: str) -> None:
     build = {**DEEP, **WIDE, **shapes.BRANCHES}.get(name)
     text = build(310) if build else shapes.function(f"import {'.'.join(['a'] * 310)}")
     assert unrepaired(text)
+
+
+LAYERS = "torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(inplace=True))"
+# What Python or torch would refuse when it runs, or would run and nobody writes.
+ODD = {
+    "a loop over a lambda": "for y in (lambda a, b: x):\n    found.append(y.grad)\n    y.grad.zero_()",
+    "select of nothing": "x.t().select().view(x.size(0), -1)",
+    "narrow of nothing": "x.t().narrow().view(x.size(0), -1)",
+    "a dict that holds itself": "held = {'x': x}\nheld['y'] = held\ny = torch.stack(held)\ny = held + x",
+    "a list that holds itself": "held = [x]\nheld.append(held)\ny = torch.cat(held) + held",
+    "a match in a loop": "for y in found:\n    match y:\n        case 1:\n            f(x, y).backward()",
+    "views in a row": "torch.isnan(x)\ny = torch.tensor(False).view(-1).view(-g(y))" + ".view(-1)" * 40,
+    "layers given nothing": f"net = {LAYERS}\ny = net()\ny += 1",
+    "layers given by name": f"net = {LAYERS}\ny = net(input=x)\ny += 1",
+    "layers given what is unpacked": f"net = {LAYERS}\ny = net(*x, **y)\ny += 1",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_odd_is_survived(judge: Judge, name: str) -> None:
+    verdict = judge(shapes.function(*ODD[name].split("\n")).encode())
+    assert (verdict.kind, verdict.complaints) == ("linted", [])
+
+
+def test_a_function_that_is_given_too_much_is_survived(judge: Judge) -> None:
+    """By one of its file, with and without an object."""
+    assert judge(GIVEN_TOO_MUCH.encode()).complaints == []
+
+
+GIVEN_TOO_MUCH = """\
+import torch
+from torch import nn
+
+
+class Averaged(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self._draw(x, x.mean(0).detach(), x.mean(0))
+        self.add(x, x, x)
+        return added(x, x.mean(0), x) + x
+
+    def _draw(self, mean: torch.Tensor) -> None:
+        self.mean *= 0.9
+        self.mean += 0.1 * mean
+
+    @staticmethod
+    def add(x: torch.Tensor) -> None:
+        x += 1
+
+
+def added(x: torch.Tensor) -> torch.Tensor:
+    x += 1
+    return x
+"""
+
+
+def test_odd_programs_are_survived(judge: Judge) -> None:
+    for text in itertools.islice(odd.written(Random("suite")), 30):
+        assert (judge(text.encode()).complaints, text) == ([], text)
 
 
 def test_what_libcst_gives_up_on_costs_the_repairs_of_one_function() -> None:

@@ -84,7 +84,9 @@ def imported(trace: Trace, node: ast.expr) -> bool:
 
 def call(trace: Trace, node: ast.Call) -> Groups:
     """What a call may give, with what it does."""
-    found = tuple(dict.fromkeys(_call(trace, node)))  # one that is there twice is not there four times after the next
+    found = _call(trace, node)
+    if len(found) > 1:  # what may come in two ways is there once: in a row of calls it would double with each
+        found = tuple(dict.fromkeys(found))
     trace.known[node] = found, ""
     return found
 
