@@ -385,7 +385,7 @@ def _next_to_nothing(run: Run, node: ast.expr) -> bool:
 
 def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     """A write to one of the views that `unbind`, `chunk`, `split` or a loop over a tensor made."""
-    from flake8_tensorcopy.engine.operations import on_graph
+    from flake8_tensorcopy.engine.linked import on_graph
 
     if not write.grad or any(link.kind in (DETACH, NUMPY) for link in links):
         return
@@ -423,7 +423,7 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
 
 def _of_integers(ref: Ref) -> bool:
     """Whether a tensor holds integers or bools, which require no grad, whatever they were cast from."""
-    from flake8_tensorcopy.engine.operations import dtype_of
+    from flake8_tensorcopy.engine.linked import dtype_of
 
     cast = any(link.op in _INTEGRAL for link in ref.chain)
     return cast or dtype_of(ref).startswith(("int", "uint", "bool"))
