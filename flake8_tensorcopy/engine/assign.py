@@ -29,6 +29,7 @@ from flake8_tensorcopy.engine.leaves import marked
 from flake8_tensorcopy.engine.loading import unpacked_batch
 from flake8_tensorcopy.engine.moved_leaf import begins
 from flake8_tensorcopy.engine.nodes import every_time, walk
+from flake8_tensorcopy.engine.notes import KeptState
 from flake8_tensorcopy.engine.operations import unpacked_part
 from flake8_tensorcopy.engine.operators import arithmetic, operator
 from flake8_tensorcopy.engine.parts import Index, literal_list
@@ -38,7 +39,7 @@ from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
 from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.replaced import rebound, stored
 from flake8_tensorcopy.engine.retained import assigned, augmented, put_at_key, put_into
-from flake8_tensorcopy.engine.run import KeptState, Run, per_pass
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import keep_chosen, record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
 from flake8_tensorcopy.engine.snapshots import edit_snapshot
@@ -59,6 +60,7 @@ from flake8_tensorcopy.engine.values import (
     Shape,
     Value,
     join_values,
+    per_pass,
 )
 from flake8_tensorcopy.engine.writes import lost_write, write_to
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.linked import detached, linked, off, operand, proven_terms
-from flake8_tensorcopy.engine.run import Backward
+from flake8_tensorcopy.engine.notes import Backward
 from flake8_tensorcopy.engine.summaries import find, target_of
 from flake8_tensorcopy.engine.trail import ModuleCall
 from flake8_tensorcopy.engine.values import UNKNOWN, Obj, Ref, Value, exclusive

@@ -6,7 +6,8 @@ import ast
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine.module import MAX_BASES, Module
-from flake8_tensorcopy.engine.run import Handed, Run
+from flake8_tensorcopy.engine.notes import Handed
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.summaries import Effect, summary_of
 from flake8_tensorcopy.engine.values import Obj

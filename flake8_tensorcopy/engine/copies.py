@@ -15,7 +15,8 @@ from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.values import MAYBE, NUMPY, UNSURE, Arm, Chain, Link, Obj, Place, Ref, Write
 
 if TYPE_CHECKING:
-    from flake8_tensorcopy.engine.run import Run, Use
+    from flake8_tensorcopy.engine.notes import Use
+    from flake8_tensorcopy.engine.run import Run
 
 CONTAINERS = frozenset({"tuple", "list", "dict", "iter"})
 

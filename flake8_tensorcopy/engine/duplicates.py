@@ -9,8 +9,8 @@ from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import LostUpdate
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.parts import Index
-from flake8_tensorcopy.engine.run import Run, per_pass
-from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, VIEW, Obj, Ref, Value
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, VIEW, Obj, Ref, Value, per_pass
 
 _DRAWN = frozenset({"randint", "randint_like", "bucketize", "searchsorted", "digitize"})
 _BEST = frozenset({"argmax", "argmin"})

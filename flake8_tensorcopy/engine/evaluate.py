@@ -10,7 +10,8 @@ from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.features import COUNTED
 from flake8_tensorcopy.engine.graph import graph_of
 from flake8_tensorcopy.engine.linked import on_graph, operand
-from flake8_tensorcopy.engine.run import Outside, Run
+from flake8_tensorcopy.engine.notes import Outside
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import record
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import (

@@ -28,6 +28,7 @@ from flake8_tensorcopy.engine.iteration import element_of
 from flake8_tensorcopy.engine.modes import entry_mode
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.notes import LoopFrame, Returned
 from flake8_tensorcopy.engine.operators import arm_of
 from flake8_tensorcopy.engine.outcomes import (
     accumulated,
@@ -38,7 +39,7 @@ from flake8_tensorcopy.engine.outcomes import (
     pointer_results,
 )
 from flake8_tensorcopy.engine.refine import entered_mode, grad_mode, refine
-from flake8_tensorcopy.engine.run import LoopFrame, Returned, Run
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import hold_filled
 from flake8_tensorcopy.engine.source import Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish

@@ -12,9 +12,10 @@ from flake8_tensorcopy.engine.graph import ancestors, root_of
 from flake8_tensorcopy.engine.guards import surely_there
 from flake8_tensorcopy.engine.linked import off
 from flake8_tensorcopy.engine.nodes import start_of, walk
-from flake8_tensorcopy.engine.run import Run, Use, per_pass
+from flake8_tensorcopy.engine.notes import Use
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import value_kept
-from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Obj, Place, Ref, Value, Write, exclusive
+from flake8_tensorcopy.engine.values import ALIAS, DETACH, VIEW, Obj, Place, Ref, Value, Write, exclusive, per_pass
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args

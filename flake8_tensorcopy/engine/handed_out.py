@@ -18,8 +18,9 @@ from flake8_tensorcopy.engine.methods import SETS, hands_out, sets_up
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import mutated_items
 from flake8_tensorcopy.engine.nodes import end_of, stands_in, start_of, walk
+from flake8_tensorcopy.engine.notes import Handed, Use
 from flake8_tensorcopy.engine.parts import all_passes, mixed, must_overlap
-from flake8_tensorcopy.engine.run import Handed, Run, Use
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.state import State
 from flake8_tensorcopy.engine.values import (

@@ -13,9 +13,10 @@ from flake8_tensorcopy.engine.handed_out import SHARES
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.mutated import function_at
 from flake8_tensorcopy.engine.nodes import stands_in
-from flake8_tensorcopy.engine.run import Handed, Hooked, Run, per_pass
+from flake8_tensorcopy.engine.notes import Handed, Hooked
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
-from flake8_tensorcopy.engine.values import UNKNOWN, Obj, Ref, Value
+from flake8_tensorcopy.engine.values import UNKNOWN, Obj, Ref, Value, per_pass
 
 # Calls that go over the layers of a module.
 _LAYERS = frozenset({"children", "modules", "named_children", "named_modules"})

@@ -8,8 +8,8 @@ from flake8_tensorcopy.engine.copies import CONTAINERS
 from flake8_tensorcopy.engine.module import copy_facts
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parts import AllRows, Index, Row
-from flake8_tensorcopy.engine.run import Run, for_all, per_pass
-from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, UNKNOWN, VIEW, Link, Obj, Ref, Value
+from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import ALIAS, SNAPSHOT, UNKNOWN, VIEW, Link, Obj, Ref, Value, for_all, per_pass
 
 # What a comprehension made: another item for each key, for certain or perhaps.
 PER_KEY = ("each", "varies")

@@ -6,7 +6,7 @@ import ast
 
 from flake8_tensorcopy.engine.items import one_row
 from flake8_tensorcopy.engine.parts import Row
-from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import (
     NUMBER,
     STRING,
@@ -18,6 +18,7 @@ from flake8_tensorcopy.engine.values import (
     Ref,
     Value,
     join_values,
+    per_pass,
 )
 
 

@@ -9,10 +9,10 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import DatasetMove, LegacyDevice
 from flake8_tensorcopy.engine.iteration import element_of
-from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function, collators
 from flake8_tensorcopy.engine.transfers import device_type, move_of
-from flake8_tensorcopy.engine.values import Obj, Value
+from flake8_tensorcopy.engine.values import Obj, Value, per_pass
 
 # What a worker calls on a dataset, by how the name of its class (or of a base) ends.
 _READS = (("IterableDataset", "__iter__"), ("Dataset", "__getitem__"))

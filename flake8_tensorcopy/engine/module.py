@@ -32,7 +32,8 @@ from flake8_tensorcopy.engine.values import (
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.callers import Passed
     from flake8_tensorcopy.engine.graph import Mention
-    from flake8_tensorcopy.engine.run import Handed, Outside, Run
+    from flake8_tensorcopy.engine.notes import Handed, Outside
+    from flake8_tensorcopy.engine.run import Run
     from flake8_tensorcopy.engine.unwrapped import Step
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from flake8_tensorcopy.engine.parameters import assigned
 from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.repeated import appended
 from flake8_tensorcopy.engine.replaced import built, note_step, reloaded
-from flake8_tensorcopy.engine.run import Run, per_pass
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
 from flake8_tensorcopy.engine.snapshots import stepped
 from flake8_tensorcopy.engine.source import Class
@@ -39,6 +39,7 @@ from flake8_tensorcopy.engine.values import (
     Place,
     Ref,
     Value,
+    per_pass,
 )
 from flake8_tensorcopy.engine.writes import write_to
 

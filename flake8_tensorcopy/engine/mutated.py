@@ -21,8 +21,9 @@ from flake8_tensorcopy.engine.graph import root_of
 from flake8_tensorcopy.engine.linked import dtype_of
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.notes import ItemsWritten, Use
 from flake8_tensorcopy.engine.parts import must_overlap
-from flake8_tensorcopy.engine.run import ItemsWritten, Run, Use, per_pass
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.values import (
@@ -37,6 +38,7 @@ from flake8_tensorcopy.engine.values import (
     Value,
     Write,
     exclusive,
+    per_pass,
     same_derivation,
 )
 

@@ -20,13 +20,14 @@ from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.linked import PAIRS, dtype_of, on_graph, operand
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
+from flake8_tensorcopy.engine.notes import Backward
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.parts import MAX_AXES, Index, literal, turns
 from flake8_tensorcopy.engine.ratios import exponential
 from flake8_tensorcopy.engine.recurrent import averaged_in_place
 from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.retained import added_in_place
-from flake8_tensorcopy.engine.run import Backward, Run
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import detached_view, record, record_in_place
 from flake8_tensorcopy.engine.selfcopy import aliased_out
 from flake8_tensorcopy.engine.shapes import ones_of

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import WrappedTensor
-from flake8_tensorcopy.engine.run import Run, Use
+from flake8_tensorcopy.engine.notes import Use
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, SNAPSHOT, VIEW, Arm, Obj, Ref, Value, Write, exclusive
 

@@ -9,7 +9,8 @@ from flake8_tensorcopy.engine.facts import (
     DeadRebinding,
     LeafRebound,
 )
-from flake8_tensorcopy.engine.run import LeafUpdate, Run
+from flake8_tensorcopy.engine.notes import LeafUpdate
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.updating import change_of
 from flake8_tensorcopy.engine.values import (
     ALIAS,

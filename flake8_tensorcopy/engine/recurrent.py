@@ -23,7 +23,8 @@ from flake8_tensorcopy.engine.values import ALIAS, Obj, Ref, Value, Write
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
-    from flake8_tensorcopy.engine.run import Backward, Returned, Run
+    from flake8_tensorcopy.engine.notes import Backward, Returned
+    from flake8_tensorcopy.engine.run import Run
 
 # Whatever is taken off the graph in place, and what makes a longer state of a state: a cache, as a rule.
 _IN_PLACE = frozenset({"detach_"})

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.facts import ReplacedParameter
-from flake8_tensorcopy.engine.run import Run, for_all, per_pass
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.unwrapped import methods_from, parameter_of
-from flake8_tensorcopy.engine.values import Arm, Obj, Value, exclusive
+from flake8_tensorcopy.engine.values import Arm, Obj, Value, exclusive, for_all, per_pass
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from flake8_tensorcopy.engine.arguments import Args
     from flake8_tensorcopy.engine.module import Module
-    from flake8_tensorcopy.engine.run import Backward, Run
+    from flake8_tensorcopy.engine.notes import Backward
+    from flake8_tensorcopy.engine.run import Run
 
 # Tests that numbers pass, and tests that tensors pass.
 _OF_NUMBERS = re.compile(r"^isinstance\((?!.*Tensor).*\b(int|float|Number)\b")

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.parts import must_overlap
-from flake8_tensorcopy.engine.run import per_pass
 from flake8_tensorcopy.engine.source import survey
 from flake8_tensorcopy.engine.state import State
-from flake8_tensorcopy.engine.values import MAYBE, SNAPSHOT, UNSURE, Ref, common_prefix
+from flake8_tensorcopy.engine.values import MAYBE, SNAPSHOT, UNSURE, Ref, common_prefix, per_pass
 
 
 class Shared(NamedTuple):

@@ -12,7 +12,7 @@ from flake8_tensorcopy.engine.facts import Fact, SharedOptimizerState, StaleSnap
 from flake8_tensorcopy.engine.features import KEPT_ITEMS
 from flake8_tensorcopy.engine.guards import leaves
 from flake8_tensorcopy.engine.nodes import every_time, stands_in, start_of, walk
-from flake8_tensorcopy.engine.run import last_state, per_pass
+from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.values import (
     ALIAS,
@@ -30,11 +30,13 @@ from flake8_tensorcopy.engine.values import (
     Value,
     Write,
     exclusive,
+    per_pass,
 )
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
-    from flake8_tensorcopy.engine.run import Handed, KeptState, Run, Use
+    from flake8_tensorcopy.engine.notes import Handed, KeptState, Use
+    from flake8_tensorcopy.engine.run import Run
     from flake8_tensorcopy.engine.traces import Trace
 
 STATE = "optimizer.state_dict"

@@ -17,9 +17,10 @@ from flake8_tensorcopy.engine.handed_out import bound_in_last_pass, stored_read
 from flake8_tensorcopy.engine.liveness import only_looked_at
 from flake8_tensorcopy.engine.mutated import argument_read, items_read, says_inplace
 from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.notes import Use
 from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
-from flake8_tensorcopy.engine.run import Run, Use, per_pass
+from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import intended, kept_parameter, surely_given, takes
 from flake8_tensorcopy.engine.storages import left_behind_used
 from flake8_tensorcopy.engine.values import (
@@ -38,6 +39,7 @@ from flake8_tensorcopy.engine.values import (
     common_prefix,
     exclusive,
     link_between,
+    per_pass,
     same_derivation,
 )
 

@@ -14,8 +14,8 @@ from flake8_tensorcopy.engine.generators import one_shot
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.linked import PAIRS, cut, linked, operand
+from flake8_tensorcopy.engine.notes import Handed
 from flake8_tensorcopy.engine.parts import Index, mixed
-from flake8_tensorcopy.engine.run import Handed
 from flake8_tensorcopy.engine.settled import Ask, asks_of, way_of, written_for
 from flake8_tensorcopy.engine.values import (
     DETACH,
@@ -36,7 +36,8 @@ from flake8_tensorcopy.engine.values import (
 from flake8_tensorcopy.engine.writes import asked_for_order, write_to
 
 if TYPE_CHECKING:
-    from flake8_tensorcopy.engine.run import Hooked, Run
+    from flake8_tensorcopy.engine.notes import Hooked
+    from flake8_tensorcopy.engine.run import Run
 
 MAX_EFFECTS = 40
 REST = -1  # in the place of a position: whatever comes after the parameters

@@ -35,7 +35,8 @@ from flake8_tensorcopy.engine.values import (
 
 if TYPE_CHECKING:
     from flake8_tensorcopy.engine.arguments import Args
-    from flake8_tensorcopy.engine.run import Backward, Run
+    from flake8_tensorcopy.engine.notes import Backward
+    from flake8_tensorcopy.engine.run import Run
 
 _SIZES = frozenset({"in_features", "out_features"})  # of a layer
 

@@ -450,3 +450,16 @@ def link_between(one: Chain, other: Chain) -> str:
         if kind in kinds:
             return kind
     return ALIAS
+
+
+# ----- slots
+
+
+def for_all(slot: str) -> bool:
+    """Whether a slot stands for all the items of a list."""
+    return slot == "[any]" or per_pass(slot)
+
+
+def per_pass(slot: str) -> bool:
+    """Whether a slot is an item met in one pass of one loop."""
+    return slot.endswith(")]")
