@@ -58,6 +58,7 @@ def part_of(path: Path) -> str:
 # What of the package, and what from outside the standard library, each part may import.
 OWN: dict[str, tuple[str, ...]] = {
     "__init__": (),
+    "__main__": ("cli",),
     "atomic": (),
     "baseline": ("atomic", "engine", "report", "selection"),
     "changes": ("engine", "selection"),
