@@ -180,7 +180,7 @@ def put_into(run: Run, target: ast.Subscript, ref: Ref, value: Value, source: as
 
 def listed(run: Run, node: ast.expr, item: ast.expr, value: Value) -> None:
     """`[step(batch) for batch in batches]`, where each call has backpropagated what it returns."""
-    if value.refs and isinstance(item, ast.Call) and not isinstance(node, ast.GeneratorExp):
+    if value.refs and item in run.called and not isinstance(node, ast.GeneratorExp):
         _note(run, item, node, "list", run.short(item), value, (item,), made=node)
 
 
