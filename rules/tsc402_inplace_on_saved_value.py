@@ -3,7 +3,8 @@
 
 Reports a write in place to a value that an earlier operation keeps for its backward: the result of `exp`, `sqrt`,
 `sigmoid`, `tanh`, `relu`, `softmax`, `norm` and their modules, or an operand of `mul`, `matmul`, `pow`, `log`, a
-convolution or a normalisation, where its gradient is wanted.
+convolution or a normalisation, where its gradient is wanted. Indices and masks count too: those of an embedding,
+`gather`, `where`, `masked_fill`, `x[mask]` and `x[mask] = ..`.
 
 ## Why it is a bug
 

@@ -2,9 +2,10 @@
 ## What it does
 
 Reports a loss that is backpropagated in each pass of a loop and, still on its graph, kept beyond the pass: added to a
-sum or an average, appended to a list, given to a meter of this file that keeps it. Also a buffer that `forward`, or a
-method that it calls, averages with a value on the graph: `self.mean = 0.9 * self.mean + 0.1 * x`, `torch.lerp`, or in
-place by `self.mean.mul_(0.9).add_(0.1 * x)`, `lerp_`, `+=`.
+sum or an average, appended to a list, put under the number of the step, given to a meter of this file that keeps it.
+Also a buffer that `forward`, or a method that it calls, averages with a value on the graph:
+`self.mean = 0.9 * self.mean + 0.1 * x`, `torch.lerp`, or in place by `self.mean.mul_(0.9).add_(0.1 * x)`, `lerp_` or
+`+=`.
 
 ## Why it is a bug
 
@@ -55,12 +56,12 @@ write `.item()`.
 ## Limits
 
 Only the very value that gets `backward()` in the same pass counts, or what it was scaled or summed from. Silent where
-what keeps it gets `backward()` itself, is made or emptied in each pass, or is computed under `torch.no_grad()`, and for
-what a test says to be no tensor. Of the meters of a file those count that keep an argument, or each item of a dict or
-of their keywords, as it is; what they hand on to other meters does not. A
-buffer that `forward` averages with a value of its argument alone is a preview finding, and none where it does so in
-place: the argument may have no graph.
-A sum in place that is not scaled as well is no average, and neither is what `forward` also fills or overwrites.
+what keeps it gets `backward()` itself, is made or emptied in each pass, forgets (a deque with a `maxlen`, or of self),
+or is computed under `torch.no_grad()`, and for what a test says to be no tensor. Of the meters of a file those count
+that keep an argument, or each item of a dict or of their keywords, as it is; what they hand on to other meters does
+not. A buffer that `forward` averages with a value of its argument alone is a preview finding, and none where it does so
+in place: the argument may have no graph. A sum in place that is not scaled as well is no average, and neither is what
+`forward` also fills or overwrites.
 
 ## References
 

@@ -51,12 +51,12 @@ None: whether the state is to be detached in each pass or every so many is the a
 
 ## Limits
 
-Silent where any way round the loop detaches or resets the state, where a function of which nothing is known handles
-it, where `backward()` comes after the loop, and for `retain_graph=True` beside `create_graph=True`. An attribute is
+Silent where any way round the loop detaches or resets the state, where a function of which nothing is known handles it,
+where `backward()` comes after the loop, and for `retain_graph=True` beside `create_graph=True`. An attribute is
 reported only where `forward`, or a method that it calls, and `__init__` alone set it, nothing that reads it calls
 `detach_()`, the file shows all bases of the class, and `forward` returns what hangs on it or came out of the same call
-(`out, self.state = self.lstm(x, self.state)`). An item of a list or dict is reported only as part of an attribute that
-no other method mentions.
+(`out, self.state = self.lstm(x, self.state)`). Of the items of lists and dicts those count that are part of an
+attribute which no other method mentions, and those of a dict that the loop uses under keys that are written out alone.
 
 ## References
 

@@ -4,7 +4,8 @@
 Reports a new layer or Parameter that a model gets after an optimizer was built from the model's parameters
 (`model.fc = nn.Linear(..)`, `model.weight = nn.Parameter(..)`, `model.layers[0] = ..`, `model.append(..)`,
 `add_module`, `setattr`, one layer after the other of `model.modules()`, or a call of a method or function of the file
-that does so), and a name for such a model that is bound to a new one, where that optimizer steps afterwards.
+that does so), a state that it takes over as it is (`model.load_state_dict(state, assign=True)`), and a name for such a
+model that is bound to a new one, where that optimizer steps afterwards.
 
 ## Why it is a bug
 
@@ -52,8 +53,8 @@ write the new values into the old parameter (`copy_` under `torch.no_grad()`).
 
 Silent where the optimizer is built anew or is given the new parameters later, where nothing is trained afterwards, and
 for what has no parameters of its own (activations, dropout, numbers, functions) or frozen ones. In a class, an
-optimizer that `__init__` keeps on self is taken to be stepped by the methods that call `step`; layers from other files
-are unknown.
+optimizer that `__init__` keeps on self, or the method that makes the replacement, is taken to be stepped by the methods
+that call `step`; layers from other files are unknown.
 
 ## References
 
@@ -76,15 +77,21 @@ if TYPE_CHECKING:
 def check(facts: list[ReplacedParameter], region: Region) -> Iterator[Finding]:
     for fact in facts:
         where = "" if fact.inner is None else f" (assigned on line {region.line(fact.inner)})"
-        message = (
-            f"`{fact.target}` is new{where}, and `{fact.optimizer}`, built from the parameters of `{fact.module}` on "
-            f"line {region.line(fact.built)}, does not have it: it is never trained; build the optimizer afterwards, "
-            "or use `add_param_group`"
-        )
+        built = f"built from the parameters of `{fact.module}` on line {region.line(fact.built)}"
+        if fact.target:
+            message = (
+                f"`{fact.target}` is new{where}, and `{fact.optimizer}`, {built}, does not have it: it is never "
+                "trained; build the optimizer afterwards, or use `add_param_group`"
+            )
+        else:
+            message = (
+                f"`assign=True` gives `{fact.module}` new parameters, and `{fact.optimizer}`, {built}, does not have "
+                "them: they are never trained; build the optimizer afterwards"
+            )
         steps = [region.step(fact.built, f"`{fact.optimizer}` takes the parameters that `{fact.module}` has now")]
         if fact.inner is not None:
             steps.append(region.step(fact.inner, "the called function puts new ones there"))
-        steps.append(region.step(fact.site, f"`{fact.target}` gets new ones"))
+        steps.append(region.step(fact.site, f"`{fact.target or fact.module}` gets new ones"))
         yield Finding(region.span(fact.site), "TSC408", message, tuple(steps))
 
 

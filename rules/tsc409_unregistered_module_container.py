@@ -1,7 +1,7 @@
 """
 ## What it does
 
-Reports layers and Parameters that a module keeps in a plain list, tuple or dict of its own
+Reports layers and Parameters that a module keeps in a plain list, tuple, dict, `defaultdict` or `deque` of its own
 (`self.heads = [nn.Linear(..) for ..]`, `self.layers = []` with `append`, `self.towers[k] = nn.Linear(..)`), where no
 method of the class registers them. The list may come from a base class of the file, or from a method or function.
 

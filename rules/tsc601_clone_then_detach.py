@@ -1,7 +1,8 @@
 """
 ## What it does
 
-Reports `x.clone().detach()` and `torch.clone(x).detach()`, anywhere in a chain, and `torch.detach(x.clone())`.
+Reports `x.clone().detach()` and `torch.clone(x).detach()`, anywhere in a chain, and `torch.detach(x.clone())`, also
+with views and moves in between (`x.clone()[0].detach()`), and `x.clone().detach_()`.
 
 ## Why it is a bug
 
@@ -83,9 +84,12 @@ def _fix(fact: CloneDetach, region: Region) -> Fix | None:
     if fact.second:
         return edit.fix("Drop the clone", edit.drop_copy(fact.clone, fact.argument), safe=True)
     match fact.site:
-        case ast.Call(func=ast.Attribute(value=value)) if value is fact.clone:
+        case ast.Call(func=ast.Attribute(value=value, attr="detach")) if value is fact.clone:
             change = edit.swap(fact.site)
             alone = edit.drop_call(fact.site)
+        case ast.Call(func=ast.Attribute(attr="detach" | "detach_"), args=[]):  # past what stands in between
+            alone = edit.drop_call(fact.site)
+            change = edit.join(edit.method(edit.receiver(fact.clone), ".detach()"), alone)
         case _:  # `torch.detach(x.clone())`
             alone = edit.unwrap(fact.site, "", fact.clone)
             change = edit.join(edit.method(edit.receiver(fact.clone), ".detach()"), alone)

@@ -34,9 +34,9 @@ from flake8_tensorcopy.engine.rebinding import item_leaf_rebound, leaf_candidate
 from flake8_tensorcopy.engine.recurrent import averaged_in_place, kept
 from flake8_tensorcopy.engine.registration import OWN_CONTAINERS, handed, holds
 from flake8_tensorcopy.engine.replaced import rebound, stored
-from flake8_tensorcopy.engine.retained import assigned, augmented, put_into
+from flake8_tensorcopy.engine.retained import assigned, augmented, put_at_key, put_into
 from flake8_tensorcopy.engine.run import KeptState, Run, per_pass
-from flake8_tensorcopy.engine.saved import record_in_place
+from flake8_tensorcopy.engine.saved import keep_chosen, record_in_place
 from flake8_tensorcopy.engine.selfcopy import indexed_by_itself
 from flake8_tensorcopy.engine.snapshots import edit_snapshot
 from flake8_tensorcopy.engine.trained import moved_by
@@ -376,6 +376,7 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             if isinstance(target.value, ast.Attribute):
                 kept(run, target.value, run.now.fields(obj).get(item_key(run, target, kind), UNKNOWN), value, item=True)
             obj.first = UNKNOWN
+            put_at_key(run, target, obj, value, source)
             store_item(run, obj, item_key(run, target, kind), value, source, weak=False, site=run.stmt)
             if weak and "[*]" in run.now.fields(obj):
                 store_item(run, obj, "[*]", value, source, weak=True, site=run.stmt)
@@ -397,6 +398,8 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
         put_into(run, target, ref, value, source)
         write_to(run, target, one, "[...] =", "subscript", run.short(target.value), whole=base, part=link)
         written_from(run, (ref,), [value])
+        if kind == "advanced":
+            keep_chosen(run, target, ref)
         if ref.place is None:
             lost_write(run, run.stmt or target, Value((ref,)), "[...] =")
 

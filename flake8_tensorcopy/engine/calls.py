@@ -33,6 +33,7 @@ from flake8_tensorcopy.engine.generators import spent_by_call, spent_by_function
 from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_grad
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, note_arguments
 from flake8_tensorcopy.engine.hooks import register_hook
+from flake8_tensorcopy.engine.iteration import first_parameter
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader, next_batch
 from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
@@ -85,7 +86,8 @@ from flake8_tensorcopy.engine.values import (
 )
 from flake8_tensorcopy.engine.writes import write_to
 
-_WITHOUT_ARGUMENTS = frozenset({"clone", "contiguous", "detach", "detach_"})  # none by position, as tensors have them
+# None by position, as tensors have them.
+_WITHOUT_ARGUMENTS = frozenset({"clone", "contiguous", "detach", "detach_", "log"})
 
 
 def call(run: Run, node: ast.Call) -> Value:
@@ -133,7 +135,9 @@ def _named_call(run: Run, node: ast.Call, name: str) -> Value:
         return known(run, node, args)
     builtin(run, node, name, args.values)
     result = unknown_call(run, node, args, name)
-    return (next_batch(run, node, args) if name == "next" else None) or result
+    if name == "next":
+        return first_parameter(run, node, args.values) or next_batch(run, node, args) or result
+    return result
 
 
 def unknown_call(run: Run, node: ast.Call, args: Args, name: str = "") -> Value:
@@ -192,6 +196,9 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
     local = name.rsplit(".", 1)[-1]
     if name == "logging.debug":
         formatted(run, node, local)
+    if name in library.RECORDERS:
+        _recorded(run, args)
+        return UNKNOWN
     if name.split(".", 1)[0] in sys.stdlib_module_names:
         unknown_call(run, node, args, local)
         return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=True)),))
@@ -199,6 +206,17 @@ def imported_call(run: Run, node: ast.Call, name: str) -> Value:
         args.use(run, "argument", deep=False)
         return UNKNOWN
     return unknown_call(run, node, args, local)
+
+
+def _recorded(run: Run, args: Args) -> None:
+    """What is printed or recorded: each argument, or what a dict that is written out for it holds."""
+    for shown, value in args.all():
+        held = list(run.now.fields(value.obj).values()) if value.obj is not None and isinstance(shown, ast.Dict) else []
+        if isinstance(shown, ast.Dict) and held and len(held) == len(shown.values):
+            for one, item in zip(held, shown.values, strict=True):
+                run.use_logged(one, item)
+        else:
+            run.use_logged(value, shown)
 
 
 def _detached(run: Run, node: ast.Call, args: Args) -> None:
@@ -418,8 +436,7 @@ def _method_of_ref(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, fu
         pointer_assertion(run, node, name, args)
         logged = library.logs(run.text(func))
         if logged:
-            for shown, value in args.all():
-                run.use_logged(value, shown)
+            _recorded(run, args)
         else:
             args.use(run, role)
         trains(run, node, name, args, one)

@@ -14,6 +14,7 @@ from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.parameters import wrapped_in_each_pass
 from flake8_tensorcopy.engine.rebinding import note_updates
 from flake8_tensorcopy.engine.repeated import comprehended
+from flake8_tensorcopy.engine.retained import listed
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import hold_parameters
 from flake8_tensorcopy.engine.values import Obj, Value
@@ -46,11 +47,13 @@ def comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp 
         run.use(evaluate(run, node.key), node.key, "argument")
         value = evaluate(run, node.value)
         note_updates(run, value)
+        listed(run, node, node.value, value)
         result = container(run, node, "dict", [("[*]", node.value, value)])
         comprehended(run, node, node.value, result.refs[0].obj)
     else:
         value = evaluate(run, node.elt)
         note_updates(run, value)
+        listed(run, node, node.elt, value)
         result = container(run, node, "list", [("[*]", node.elt, value)])
         inside = set(walk(node.elt))
         made = result.refs[0].obj

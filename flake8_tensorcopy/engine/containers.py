@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable
 
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.displays import container, store_item
-from flake8_tensorcopy.engine.evaluate import CONTAINERS
+from flake8_tensorcopy.engine.displays import DEFAULTS, as_old_as, container, store_item
+from flake8_tensorcopy.engine.evaluate import CONTAINERS, evaluate
 from flake8_tensorcopy.engine.features import REPEAT
 from flake8_tensorcopy.engine.generators import one_shot, spend
 from flake8_tensorcopy.engine.items import PER_KEY, each_row, exact_items, note_first
@@ -79,6 +79,8 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
         case "get" | "pop" | "setdefault" if args.nodes:
             key = args.nodes[0]
             args.use(run)
+            if name == "setdefault" and obj.kind == "dict" and obj.owner == "fresh" and len(args.nodes) == 2:
+                return _default(run, node, ref, args)
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 obj.refuted = obj.refuted or obj.kind == "unknown"
                 held = run.field(obj, f"[{key.value!r}]")
@@ -103,6 +105,11 @@ def container_method(run: Run, node: ast.Call, ref: Ref, name: str, args: Args) 
             args.use(run)
             _shift(run, obj)
             return NONE
+        case "popleft" if obj.kind == "list":
+            args.use(run)
+            first = values_of(run, node, one)
+            _shift(run, obj)
+            return first
         case "clear" | "sort" | "reverse" | "remove" | "popitem":
             args.use(run)
             run.now.forget(obj)
@@ -127,6 +134,22 @@ def item_deleted(run: Run, obj: Obj, index: ast.expr) -> None:
         run.now.set_fields(obj, {f"[{position}]": held for position, held in enumerate(rest)})
     else:
         _shift(run, obj)
+
+
+def _default(run: Run, node: ast.Call, ref: Ref, args: Args) -> Value:
+    """`d.setdefault(key, [])`: what a dict of this function holds, or is to hold from now on."""
+    obj = ref.obj
+    key, value = args.nodes[0], args.values[1]
+    run.use(args.values[0], key, "argument")
+    exact = isinstance(key, ast.Constant)
+    slot = f"[{run.text(key)}]" if exact else "[*]"
+    known = run.now.fields(obj).get(slot)
+    if exact and known is not None:
+        run.use_deep(value, args.nodes[1], "argument")
+        return known
+    as_old_as(obj, value)
+    store_item(run, obj, slot, value, args.nodes[1], weak=not exact, site=node)
+    return run.now.fields(obj).get(slot, UNKNOWN)
 
 
 def _shift(run: Run, obj: Obj) -> None:
@@ -213,6 +236,32 @@ def listed(run: Run, node: ast.Call, args: Args) -> Value:
     else:
         whole.refs[0].obj.data = "varies"
     return whole
+
+
+def double_ended(run: Run, node: ast.Call, args: Args) -> Value:
+    """`deque(items)`: a list, if it has no `maxlen`."""
+    if args.spread or args.keywords or len(args.values) > 1:
+        args.use(run)
+        return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=True)),))
+    made = listed(run, node, args)
+    made.refs[0].obj.made = made.refs[0].obj.made or "deque()"
+    return made
+
+
+def defaulting(run: Run, node: ast.Call, args: Args) -> Value:
+    """`defaultdict(list)`: a dict that makes what it lacks; of a lambda, for each key its own."""
+    if args.spread or args.keywords or len(args.values) > 1:
+        args.use(run)
+        return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=True)),))
+    made = container(run, node, "dict", [])
+    made.refs[0].obj.made = DEFAULTS
+    match args.nodes:
+        case [ast.Lambda(body=body, args=ast.arguments(args=[]))]:
+            value = evaluate(run, body)
+            if value.refs and all(ref.kind == "module" for ref in value.refs):
+                store_item(run, made.refs[0].obj, "[*]", value, body, weak=True, site=node, role="operand", fresh=True)
+                made.refs[0].obj.data = "varies"
+    return made
 
 
 def _is_row_of(ref: Ref, iterated: ast.expr) -> bool:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 OF_TENSORS = frozenset({"torch.tensor"})
 OF_LISTS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor", "torch.FloatTensor"})
 
+# What makes a tensor of numbers.
+_OF_NUMBERS = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
+
 # Made of these, a value has no gradient to pass on.
 _STEPS = frozenset("argmax argmin round floor ceil sign bincount histc nonzero searchsorted".split())
 
@@ -65,10 +68,23 @@ def constructed(run: Run, node: ast.Call, name: str, args: Args, result: Value) 
 
 def _declared_leaf(run: Run, node: ast.Call, args: Args, result: Value) -> None:
     """`torch.tensor(loss.item(), requires_grad=True)`: a leaf that was computed, by whatever means."""
-    computed = not all(isinstance(part, (ast.Constant, ast.UnaryOp, ast.USub)) for part in walk(args.nodes[0]))
-    if computed and args.flag("requires_grad"):
+    if _says_more(args.nodes[0]) and args.flag("requires_grad"):
         shown = run.short(args.nodes[0])
         run.trail.rebuilt.append(Rebuilt(result.refs[0].obj, node, shown, "requires_grad=True", True, alone=True))
+
+
+def _says_more(node: ast.expr) -> bool:
+    """Whether an expression is more than a number that is written out."""
+    return not all(isinstance(part, (ast.Constant, ast.UnaryOp, ast.USub)) for part in walk(node))
+
+
+def _is_computed(obj: Obj) -> bool:
+    """Whether a value was made of numbers that were computed."""
+    for one in ancestors(obj):
+        match one.node:
+            case ast.Call(args=[given, *_]) if one.made in _OF_NUMBERS and _says_more(given):
+                return True
+    return False
 
 
 def _on_graph(run: Run, ref: Ref) -> bool:
@@ -105,15 +121,13 @@ def _from_trained(run: Run, obj: Obj, known: bool) -> bool:
 def made_leaf(run: Run, node: ast.AST, ref: Ref, shown: str) -> None:
     """`loss.requires_grad_(True)`, before it is done: of a value that was computed from weights, off the graph."""
     obj = ref.obj
-    if (
-        obj.leaf
-        or obj.param
-        or any(known.site is part for known in run.trail.rebuilt for part in ast.walk(node))
-        or not _of_weights(run, obj)
-    ):
+    if obj.leaf or obj.param or any(known.site is part for known in run.trail.rebuilt for part in ast.walk(node)):
         return
     op = "requires_grad=True" if isinstance(node, ast.Call) and node.keywords else "requires_grad_"
-    if any(link.kind == DETACH for link in ref.chain):
+    if not _of_weights(run, obj):
+        if obj.owner == "fresh" and obj.graph is False and _is_computed(obj):
+            run.trail.rebuilt.append(Rebuilt(obj, node, shown, op, forced=True, alone=True))
+    elif any(link.kind == DETACH for link in ref.chain):
         run.trail.rebuilt.append(Rebuilt(obj, node, shown, op, forced=True, alone=True))
     elif not _still_linked(run, obj):
         run.trail.rebuilt.append(Rebuilt(obj, node, shown, op, forced=True))
@@ -195,7 +209,8 @@ def _backpropagated_alone(run: Run, obj: Obj) -> ast.AST | None:
         return None
     for backward in run.backwards:
         ref = backward.ref
-        if any(other.ref is not ref for other in run.backwards if other.node is backward.node):
+        same = (other for other in run.backwards if other.node is backward.node and other.loop == backward.loop)
+        if any(other.ref is not ref for other in same):
             continue
         if ref.obj is obj and (obj.leaf or (detached(ref) and _declared(ref))):
             return backward.node

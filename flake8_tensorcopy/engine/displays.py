@@ -17,6 +17,9 @@ from flake8_tensorcopy.engine.values import (
     join_values,
 )
 
+# How the dicts of `defaultdict` are told apart.
+DEFAULTS = "defaultdict()"
+
 
 def container(run: Run, node: ast.AST, kind: str, items: list[tuple[str, ast.expr, Value]]) -> Value:
     """A new container; each item is a binding of its own."""
@@ -107,3 +110,21 @@ def comprehended(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp |
     from flake8_tensorcopy.engine.comprehensions import comprehension
 
     return comprehension(run, node)
+
+
+def as_old_as(obj: Obj, value: Value) -> None:
+    """A container that another one holds from its first use on is as old as that."""
+    for ref in value.refs:
+        if ref.obj.kind in ("list", "dict") and ref.obj.owner == "fresh":
+            ref.obj.loop = obj.loop
+
+
+def missing_item(run: Run, node: ast.AST, obj: Obj, key: str) -> Value | None:
+    """`d[key]` of a `defaultdict(list)` of this function that holds nothing there yet."""
+    match obj.node:
+        case ast.Call(args=[ast.Name(id="list" | "dict" as kind)]) if obj.made == DEFAULTS and obj.owner == "fresh":
+            value = container(run, node, kind, [])
+            as_old_as(obj, value)
+            run.now.set_field(obj, key, value)
+            return value
+    return None

@@ -15,7 +15,7 @@ _PASSES = frozenset(
 )
 # Methods that exchange axes.
 TURNS = frozenset("t transpose swapaxes swapdims permute movedim moveaxis adjoint".split())
-_COLLECTIONS = frozenset({"list", "tuple", "dict", "OrderedDict", "defaultdict"})
+_COLLECTIONS = frozenset({"list", "tuple", "dict", "OrderedDict", "defaultdict", "deque"})
 _DISPLAYS = frozenset({ast.List, ast.ListComp, ast.Tuple, ast.Dict, ast.DictComp})
 JOINS = frozenset("cat concat concatenate hstack vstack dstack column_stack row_stack".split())
 
@@ -232,10 +232,16 @@ def collects(value: ast.expr) -> bool:
                 pending.append(one.right)
         elif type(one) is ast.IfExp:
             pending += (one.body, one.orelse)
-        elif type(one) in _DISPLAYS or (
-            type(one) is ast.Call and isinstance(one.func, ast.Name) and one.func.id in _COLLECTIONS
-        ):
+        elif type(one) in _DISPLAYS or (type(one) is ast.Call and _makes_container(one.func)):
             return True
+    return False
+
+
+def _makes_container(func: ast.expr) -> bool:
+    """`list`, `OrderedDict`, `collections.deque`."""
+    match func:
+        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id="collections"), attr=name):
+            return name in _COLLECTIONS
     return False
 
 

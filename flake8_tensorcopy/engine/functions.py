@@ -8,7 +8,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.aliases import shallow
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.backward import autograd_backward
-from flake8_tensorcopy.engine.containers import Special, iterator, listed, shallow_copy
+from flake8_tensorcopy.engine.containers import Special, defaulting, double_ended, iterator, listed, shallow_copy
 from flake8_tensorcopy.engine.copied_graph import copied
 from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.evaluate import CONTAINERS, fresh, is_imported
@@ -340,6 +340,16 @@ def _vector_to_parameters(run: Run, node: ast.Call, args: Args) -> Value:
     return NONE
 
 
+def _given_back(run: Run, node: ast.Call, args: Args) -> Value:
+    """`spectral_norm(layer)`: the layer itself, some of whose parameters are others now."""
+    args.use(run)
+    value = args.values[0] if args.values else UNKNOWN
+    for ref in value.refs:
+        if ref.kind == "module":
+            run.now.forget(ref.obj)
+    return value if all(ref.kind == "module" for ref in value.refs) else UNKNOWN
+
+
 def _from_buffer(run: Run, node: ast.Call, args: Args) -> Value:
     """`torch.frombuffer(raw, dtype=..)`: the very bytes."""
     args.use(run)
@@ -354,6 +364,7 @@ SPECIAL: dict[str, Special] = {
     "torch.nn.Embedding.from_pretrained": _from_pretrained,
     "torch.nn.EmbeddingBag.from_pretrained": _from_pretrained,
     "torch.nn.utils.vector_to_parameters": _vector_to_parameters,
+    **dict.fromkeys(library.REPARAMETRISING, _given_back),
     "copy.deepcopy": _deepcopy,
     "copy.copy": _copy,
     "types.SimpleNamespace": _namespace,
@@ -370,6 +381,8 @@ SPECIAL: dict[str, Special] = {
     "torch.from_dlpack": _shared_array,
     "torch.utils.dlpack.from_dlpack": _shared_array,
     "collections.OrderedDict": listed,
+    "collections.deque": double_ended,
+    "collections.defaultdict": defaulting,
     "itertools.chain": iterator("chain"),
     **{f"{module}.tqdm": iterator("iter") for module in ("tqdm", "tqdm.auto", "tqdm.autonotebook", "tqdm.notebook")},
 }

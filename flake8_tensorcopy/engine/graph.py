@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.saved import Saved
     from flake8_tensorcopy.engine.source import Function
     from flake8_tensorcopy.engine.state import State
-    from flake8_tensorcopy.engine.values import Write
+    from flake8_tensorcopy.engine.values import Place, Write
 
 MAX_ANCESTORS = 200
 MAX_SINKS = 40
@@ -57,6 +57,8 @@ class Tape:
     """What one run knows of the graph that it records."""
 
     saved: dict[Obj, list[Saved]] = field(default_factory=dict)
+    # What is perhaps a copy, by the binding that has it.
+    named: dict[Place, list[Saved]] = field(default_factory=dict)
     spoiled: list[tuple[Saved, Write]] = field(default_factory=list)
     rebindable: dict[ast.AST, bool] = field(default_factory=dict)  # of these writes, whether one name has the value
     found: list[Fact] = field(default_factory=list)  # to be dropped if the function is only called without grad

@@ -6,6 +6,7 @@ import ast
 import re
 
 from flake8_tensorcopy.engine import ops
+from flake8_tensorcopy.engine.displays import missing_item
 from flake8_tensorcopy.engine.evaluate import CONTAINERS, copy_of, evaluate, held_by, live_here
 from flake8_tensorcopy.engine.items import each_item
 from flake8_tensorcopy.engine.kinds import is_array
@@ -61,6 +62,8 @@ def index_kind(run: Run, node: ast.expr) -> str:
         return KEY
     obj = value.obj
     if obj is not None and value.refs:
+        if obj.kind == "unknown" and obj in run.params and _counted_by_default(run, obj.key):
+            return BASIC
         if obj.kind == "list":
             return UNKNOWN_INDEX if _as_tuple(run, value) else ADVANCED
         if obj.kind == "tuple":
@@ -86,6 +89,19 @@ def index_kind(run: Run, node: ast.expr) -> str:
                 return BASIC
             return ADVANCED if not partial or obj.dtype == "bool" else UNKNOWN_INDEX
     return UNKNOWN_INDEX
+
+
+def _counted_by_default(run: Run, name: str) -> bool:
+    """Whether the default of a parameter is a whole number: `def clear(self, row=0)`."""
+    spec = run.function.node.args if not isinstance(run.function.node, ast.Module) else None
+    if spec is None:
+        return False
+    given = [*spec.posonlyargs, *spec.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = [*zip(spec.kwonlyargs, spec.kw_defaults, strict=True)]
+    pairs += zip(reversed(given), reversed(spec.defaults), strict=False)
+    return any(
+        one.arg == name and isinstance(default, ast.Constant) and type(default.value) is int for one, default in pairs
+    )
 
 
 def _as_tuple(run: Run, value: Value) -> bool:
@@ -242,6 +258,8 @@ def item_of(run: Run, node: ast.Subscript, ref: Ref, kind: str) -> Value:
             back = index.operand.value
             if isinstance(back, int) and f"[{count - back}]" in run.now.fields(obj):
                 return run.now.fields(obj)[f"[{count - back}]"]
+    if known is None:
+        known = missing_item(run, node, obj, key)
     value = known if known is not None else run.field(obj, key)
     for held in value.refs:
         if held.place is not None:

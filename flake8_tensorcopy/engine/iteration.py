@@ -127,6 +127,17 @@ def _parameter_of(run: Run, node: ast.AST, ref: Ref) -> Value:
     return value
 
 
+def first_parameter(run: Run, node: ast.AST, values: list[Value]) -> Value | None:
+    """`next(model.parameters())`, also through `iter`."""
+    ref = values[0].refs[0] if values and len(values[0].refs) == 1 else None
+    while ref is not None and ref.obj.kind == "iter" and ref.obj.made == "iter" and isinstance(ref.obj.data, tuple):
+        inner = ref.obj.data[1][0][1]
+        ref = inner.refs[0] if len(inner.refs) == 1 else None
+    if ref is None or ref.obj.kind != "iter" or not isinstance(ref.obj.data, tuple) or ref.obj.data[0] != "parameters":
+        return None
+    return _parameter_of(run, node, ref)
+
+
 def _buffer_of(run: Run, node: ast.AST, ref: Ref) -> Value:
     """One buffer of a module: a tensor that the module owns, and no leaf of the graph."""
     _, parts = ref.obj.data

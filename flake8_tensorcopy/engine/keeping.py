@@ -28,6 +28,10 @@ class Keeps(NamedTuple):
     how: str  # product quotient own any
 
 
+# `torch.where(mask, a, b)` keeps the mask.
+CHOICE = Keeps(False, (0,), "any")
+
+
 @cache
 def kept_by(op: Op) -> Keeps | None:
     """What the row of an operation says that it keeps."""

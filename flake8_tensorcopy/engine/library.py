@@ -130,6 +130,19 @@ _COMPARES = re.compile(r"equal|close|diff|distance|delta|mse|l1|compare|error", 
 _LOGS = re.compile(r"(^|[._])(log|logger|logging|print|write|info|debug|warning|writer|tqdm|pbar|set_postfix|wandb)\b")
 
 
+# Functions that give back the layer that they are given, some of whose parameters are others then.
+REPARAMETRISING = frozenset(
+    f"torch.nn.utils.{module}{name}_norm" for module in ("", "parametrizations.") for name in ("weight", "spectral")
+)
+_RECORDS = (".add_scalar", ".add_scalars", ".write", ".log_metric", ".log_metrics", ".log_dict")
+# Functions that record what they are given.
+RECORDERS = frozenset(
+    {
+        *(f"logging.{name}" for name in ("debug", "info", "warning", "error", "critical", "log")),
+        *(f"{module}.{name}" for module in ("wandb", "mlflow") for name in ("log", "log_metric", "log_metrics")),
+    }
+)
+
 # Layers of torch.nn with parameters of their own; the first ones keep their argument for the gradient of these.
 KEEPING_LAYERS = (
     "Linear", "Conv", "LazyConv", "LazyLinear", "BatchNorm", "SyncBatchNorm", "LayerNorm", "GroupNorm", "RMSNorm"
@@ -222,7 +235,7 @@ def compares(name: str) -> bool:
 @_remembered
 def logs(text: str) -> bool:
     """Whether a dotted call prints or records text: `logger.info`, `writer.add_scalar`."""
-    return bool(_LOGS.search(text)) or text.endswith((".add_scalar", ".write"))
+    return bool(_LOGS.search(text)) or text.endswith(_RECORDS)
 
 
 FACTORIES = frozenset(

@@ -232,9 +232,9 @@ class Module:
 
     def _is_layer(self, cls: Class) -> bool:
         """Whether a class is one of torch.nn's layers, made to do something else beside."""
-        return any(library.has_weights(self.names.qualify(base) or "") for base in cls.bases) and "weight" not in (
-            cls.assigns
-        )
+        if "__init__" in cls.assigns.get("weight", ()) or "weight" in self.survey.deleted:
+            return False  # it may be anything
+        return any(library.has_weights(self.names.qualify(base) or "") for base in cls.bases)
 
     def kind_of_class(self, cls: Class) -> str:
         return "module" if self.is_module(cls) else "instance"

@@ -18,7 +18,7 @@ from flake8_tensorcopy.engine.operations import in_place
 from flake8_tensorcopy.engine.parameters import assigned
 from flake8_tensorcopy.engine.registration import handed
 from flake8_tensorcopy.engine.repeated import appended
-from flake8_tensorcopy.engine.replaced import built, note_step
+from flake8_tensorcopy.engine.replaced import built, note_step, reloaded
 from flake8_tensorcopy.engine.run import Run, per_pass
 from flake8_tensorcopy.engine.saved import in_place_row, module_keeps, record
 from flake8_tensorcopy.engine.snapshots import stepped
@@ -287,6 +287,7 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
     if name == "load_state_dict":
         args.use(run)
         assigned(run, node, obj, args)
+        reloaded(run, node, obj, args)
         own = any(
             held.obj is obj and any(link.kind == SNAPSHOT for link in held.chain)
             for value in args.values

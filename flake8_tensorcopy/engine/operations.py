@@ -9,13 +9,13 @@ from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.cuts import made_leaf
 from flake8_tensorcopy.engine.displays import container
 from flake8_tensorcopy.engine.evaluate import copy_of, fresh, is_imported
-from flake8_tensorcopy.engine.facts import CloneDetach
-from flake8_tensorcopy.engine.forms import JOINS
+from flake8_tensorcopy.engine.facts import CloneDetach, RedundantClone
+from flake8_tensorcopy.engine.forms import JOINS, receiver_of
 from flake8_tensorcopy.engine.freezing import asked_by, switch
 from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, recording, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
-from flake8_tensorcopy.engine.keeping import kept_by
+from flake8_tensorcopy.engine.keeping import CHOICE, kept_by
 from flake8_tensorcopy.engine.layouts import axis_size
 from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.linked import PAIRS, operand, positions
@@ -429,6 +429,7 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         obj.zero_dim = True
     if op.factory and values and values[0].kind == "number" and short in ("tensor", "as_tensor", "scalar_tensor"):
         obj.zero_dim = True
+    chosen = op.name == "torch.where" and len(values) == 3
     if op.factory:
         obj.graph = args.flag("requires_grad")
         obj.leaf = obj.graph or None
@@ -439,9 +440,9 @@ def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value],
         obj.graph = False
     else:
         obj.graph = graph_of_result(items_of(run, [*tensors, *args.given(values)]))
-        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph and short not in PAIRS:
+        if op.many == 0 and (len(values) > 1 or args.keywords) and obj.graph and short not in PAIRS and not chosen:
             obj.graph = None  # of values and indices, only the values
-    record(run, node, short, None if op.factory else kept_by(op), values, obj)
+    record(run, node, short, None if op.factory else CHOICE if chosen else kept_by(op), values, obj)
     return result
 
 
@@ -547,7 +548,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     if name == "size":
         shape = Shape(ref)
         return axis_size(run, shape, args.nodes[0]) if args.nodes else Value(kind="number", const=shape)
-    if name == "detach":
+    if name in ("detach", "detach_"):
         clone_detach(run, node, ref, func.value)
     if name == "detach_":
         detached_view(run, node, ref, run.short(func.value))
@@ -580,8 +581,16 @@ def array_arguments(args: Args) -> bool:
 
 
 def clone_detach(run: Run, node: ast.Call, ref: Ref, inner: ast.expr) -> None:
-    """`x.clone().detach()`, `torch.clone(x).detach()`, `torch.detach(x.clone())`."""
-    if not isinstance(inner, ast.Call) or ref.obj.made != "clone" or ref.chain:
+    """`x.clone().detach()`, `torch.clone(x).detach()`, `torch.detach(x.clone())`, also with views and moves between."""
+    if ref.obj.made != "clone":
+        return
+    for link in reversed(ref.chain):
+        before = receiver_of(inner)
+        told = run.facts.get((RedundantClone, inner))
+        if link.node is not inner or before is inner or (isinstance(told, RedundantClone) and not told.host):
+            return
+        inner = before
+    if not isinstance(inner, ast.Call) or ref.obj.node is not inner:
         return
     argument = None
     if is_imported(run, inner.func) == "torch.clone":

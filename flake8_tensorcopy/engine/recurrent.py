@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ _GROWS = frozenset({"cat", "concat", "concatenate", "stack"})
 # An average in place: what makes room for the new value, and what adds it.
 _SCALED = frozenset({"mul_", "div_", "*=", "/="})
 _ADDED = frozenset({"add_", "sub_", "+=", "-="})
+# An item of a dict by a key that is written out.
+_KEYED = re.compile(r"[\w.]+\['\w+'\]")
 MAX_INPUTS = 20
 MAX_BEFORE = 20  # calls of `backward()` in the pass before: the last ones
 MAX_PAIRS = 500  # of calls of `backward()` in two passes, of one function
@@ -90,7 +93,7 @@ def _fed_back(run: Run, first: Backward, second: Backward, loop: ast.stmt, graph
             continue
         for value in call.fed:
             if value.refs and all(_comes_from(run, ref, walked, first, depth) for ref in value.refs):
-                if not _named(value.refs[0]):
+                if not _named(run, value.refs[0], loop):
                     continue
                 state = _state(run, value.refs[0], loop, lambda ref: _comes_from(run, ref, walked, first, depth))
                 _report(run, state, call, first, second, loop)
@@ -149,9 +152,23 @@ def _state(run: Run, ref: Ref, loop: ast.stmt, fed_back: Callable[[Ref], bool]) 
     return ref
 
 
-def _named(ref: Ref) -> bool:
-    """Whether a name or an attribute holds the state, and not some item of a list."""
-    return ref.place is None or "[" not in ref.place.name
+def _named(run: Run, ref: Ref, loop: ast.stmt) -> bool:
+    """Whether a name or an attribute holds the state, or a dict under a key that is written out (`state["h"]`), which
+    the loop uses in no other way; and not some item of a list."""
+    if ref.place is None or "[" not in ref.place.name:
+        return True
+    if _KEYED.fullmatch(ref.place.name) is None:
+        return False
+    below = run.module.below(loop)
+    path = ref.place.name.partition("[")[0]
+    last = path.rpartition(".")[2]
+    for part in (below.attributes if "." in path else below.names).get(last, ()):
+        if text_of(part) == path:
+            match below.parents.get(part):
+                case ast.Subscript(value=base, slice=ast.Constant()) if base is part:
+                    continue
+            return False
+    return True
 
 
 def _retained_for_nothing(run: Run, backward: Backward) -> None:

@@ -288,7 +288,8 @@ def moved_then_detached(run: Run, node: ast.Call, base: Value, inner: ast.expr) 
                 break
             moved = Ref(ref.obj, ref.chain[: position + 1], ref.place, ref.seen, ref.arms)
             move = moved_to_host(run, moved)
-            if move is not None and (RedundantClone, move) not in run.facts:
+            told = run.facts.get((RedundantClone, move)) if move is not None else None
+            if move is not None and (not isinstance(told, RedundantClone) or told.host):
                 receiver = receiver_of(move)
                 run.fact(
                     MovedThenDetached(

@@ -9,6 +9,7 @@ from flake8_tensorcopy.engine.graph import may_set_mode
 from flake8_tensorcopy.engine.modes import mode_of
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.unwrapped import is_layer
 from flake8_tensorcopy.engine.values import (
     ALIAS,
     MAYBE,
@@ -36,25 +37,41 @@ def refine(run: Run, test: ast.expr, taken: bool) -> None:
                 refine(run, item, True)
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() as name, kind]):
             value = run.now.env.get(name.id)
-            if not taken:
-                if value is not None:
-                    _no_module(run, name, value, kind)
-            elif value is not None and value.obj is not None and value.obj.kind == "unknown":
-                said = run.module.from_annotation(kind, Obj("unknown", ""))
-                if said is not None and said.kind == "tensor":
-                    value.obj.uses.append((3, None))
-                elif said is not None and said.kind == "module":
-                    value.obj.kind, value.obj.cls = "module", said.cls
-            elif value is not None and value.obj is not None and value.obj.kind == "module":
-                said = run.module.from_annotation(kind, Obj("unknown", ""))
-                if said is not None and said.kind == "module" and not value.obj.cls and value.obj.data is None:
-                    value.obj.cls = said.cls
+            if taken:
+                _is_kind(run, value, kind)
+            elif value is not None:
+                _no_module(run, name, value, kind)
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="type"), args=[ast.Name() as name]),
+            ops=[ast.Is() | ast.Eq()],
+            comparators=[kind],
+        ) if taken:
+            _is_kind(run, run.now.env.get(name.id), kind)
         case ast.Call(args=[ast.Name() as name]) if taken and is_imported(run, test.func) == "torch.is_tensor":
             value = run.now.env.get(name.id)
             if value is not None and value.obj is not None:
                 value.obj.uses.append((3, None))
         case ast.Compare(left=ast.Name() as left, ops=[op], comparators=[right]):
             _refine_identity(run, left, op, right, taken)
+
+
+def _is_kind(run: Run, value: Value | None, kind: ast.expr) -> None:
+    """What a test has said that something is; of several layers that all have a weight, the first stands for all."""
+    obj = value.obj if value is not None else None
+    if obj is None or obj.kind not in ("unknown", "module"):
+        return
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    said = [run.module.from_annotation(one, Obj("unknown", "")) for one in kinds]
+    first = said[0] if said else None
+    if first is None or any(one is None or one.kind != first.kind for one in said):
+        return
+    if first.kind == "tensor" and obj.kind == "unknown":
+        obj.uses.append((3, None))
+    elif first.kind == "module" and (len(said) == 1 or all(one is not None and is_layer(one.cls) for one in said)):
+        if obj.kind == "unknown":
+            obj.kind, obj.cls = "module", first.cls
+        elif not obj.cls and obj.data is None:
+            obj.cls = first.cls
 
 
 def _no_module(run: Run, name: ast.Name, value: Value, kind: ast.expr) -> None:

@@ -33,6 +33,8 @@ _HIDDEN = frozenset({"_hidden", "hidden_net", "hidden_model", "hidden_module", "
 _OWN = frozenset({"parameters", "named_parameters", "_apply", "children", "named_children", "modules", "named_modules"})
 # Where a module keeps what is registered.
 OWN_CONTAINERS = frozenset({"_modules", "_parameters"})
+# What containers of other makes are called.
+_MADE = {"OrderedDict()": "dict", "deque()": "deque"}
 # What a ModuleList, a ParameterList and a ModuleDict can do.
 _LIST_METHODS = frozenset({"append", "extend", "insert", "pop"})
 _PARAMETER_METHODS = frozenset({"append", "extend"})
@@ -72,7 +74,8 @@ def passed(run: Run, node: ast.Call, args: Args, receiver: bool = False) -> None
     cls = run.function.cls
     if cls is None or not cls.keeps:
         return
-    if (run.names.qualify(node.func) or "").startswith("collections."):
+    known = run.names.qualify(node.func) or ""
+    if known.startswith("collections.") or known in library.REPARAMETRISING:
         return
     match node.func:
         case ast.Name(id=name) if name in _LOOKS and name not in run.module.survey.functions:
@@ -401,11 +404,7 @@ def _fact(key: str, container: Obj, item: str, site: ast.AST) -> UnregisteredIte
     return UnregisteredItems(
         site=site,
         attribute=key[1:],
-        container="dict"
-        if container.made == "OrderedDict()"
-        else "list"
-        if container.kind == "unknown"
-        else container.kind,
+        container=_MADE.get(container.made, "list" if container.kind == "unknown" else container.kind),
         item=item,
         parameter=item == "Parameter",
     )

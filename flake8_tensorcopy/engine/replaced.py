@@ -118,7 +118,18 @@ def stored(
     if not all(parameter_of(run.module, ref, new=True) and ref.obj.graph is not False for ref in value.refs):
         return
     new = tuple(ref.obj for ref in value.refs)
-    was = () if before is None else tuple(ref.obj for ref in before.refs)
+    _replaced(run, base, () if before is None else tuple(ref.obj for ref in before.refs), new, site, target, inner)
+
+
+def reloaded(run: Run, node: ast.Call, module: Obj, args: Args) -> None:
+    """`net.load_state_dict(state, assign=True)`: the module has the tensors of the state for its parameters now."""
+    if args.flag("assign", 2) and run.optimizers:  # another method may do so when all training is over
+        _replaced(run, module, (), (), node, "", None)
+
+
+def _replaced(
+    run: Run, base: Obj, was: tuple[Obj, ...], new: tuple[Obj, ...], site: ast.AST, target: str, inner: ast.AST | None
+) -> None:
     elsewhere = not run.optimizers
     known = _kept(run) if elsewhere else run.optimizers
     for optimizer, (node, modules, arms) in known.items():
@@ -243,7 +254,7 @@ def report_replaced(run: Run) -> None:
                 ReplacedParameter(
                     site=one.site,
                     target=one.target,
-                    module=one.module.key or one.target.split(".")[0].split("[")[0],
+                    module=one.module.key or one.target.split(".")[0].split("[")[0] or "the module",
                     optimizer=one.optimizer.key or "the optimizer",
                     built=one.built,
                     inner=one.inner,
@@ -273,9 +284,11 @@ def _trained_after(run: Run, one: Replacement) -> bool:
     if any(optimizer is one.optimizer and tick > one.tick for optimizer, tick in run.optimizer_steps):
         return True
     cls = run.function.cls
-    if cls is not None and run.function.name == "__init__" and one.optimizer.key.startswith("self."):
+    if cls is not None and one.optimizer.key.startswith("self."):
         attribute = one.optimizer.key.removeprefix("self.")
-        return cls.assigns.get(attribute, set()) <= {"__init__"} and steps_elsewhere(cls, run.function)
+        setting = cls.assigns.get(attribute, set())
+        if setting <= {"__init__", run.function.name} and steps_elsewhere(cls, run.function):
+            return True
     return _returned_into_training(run, one)
 
 

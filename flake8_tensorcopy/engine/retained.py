@@ -53,9 +53,15 @@ def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None
     if isinstance(source, ast.IfExp):
         # `mean = loss if mean is None else 0.9 * mean + 0.1 * loss`
         source = source.orelse if isinstance(source.orelse, ast.BinOp) else source.body
-    if not isinstance(source, ast.BinOp) or not value.refs or not run.now.grad or run.stmt is None:
+    if not value.refs or not run.now.grad or run.stmt is None:
         return
     text = run.text(target)
+    obj = value.obj
+    if obj is not None and obj.kind == "list":
+        _lengthened(run, target, text, value, source)
+        return
+    if not isinstance(source, ast.BinOp) and not _adds(run, source):
+        return
     if not any(isinstance(part, type(target)) and run.text(part) == text for part in walk(source)):
         return
     plain, added = _added(run, source, text)
@@ -63,6 +69,31 @@ def assigned(run: Run, target: ast.expr, value: Value, source: ast.expr) -> None
     how = "average" if plain else "sum"
     given = to_detach(run, whole, text)
     _note(run, run.stmt, target, how, shown, value, given, made=source)
+
+
+def _lengthened(run: Run, target: ast.expr, text: str, value: Value, source: ast.expr) -> None:
+    """`losses = losses + [loss]`, `losses = [*losses, loss]`."""
+    match source:
+        case ast.BinOp(left=old, op=ast.Add(), right=ast.List(elts=new)) if run.text(old) == text:
+            pass
+        case ast.List(elts=[ast.Starred(value=old), *new]) if run.text(old) == text:
+            pass
+        case _:
+            return
+    for one in new:
+        held = run.now.env.get(one.id) if isinstance(one, ast.Name) else None
+        if held is not None and held.refs and run.stmt is not None:
+            _note(run, run.stmt, target, "list", run.short(one), held, (one,), made=source)
+
+
+def _adds(run: Run, source: ast.expr) -> bool:
+    """`torch.add(total, loss)`, `total.add(loss)`."""
+    match source:
+        case ast.Call(func=ast.Attribute(attr="add" | "sub"), args=[_], keywords=[]):
+            return True
+        case ast.Call(func=func, args=[_, _], keywords=[]):
+            return run.names.qualify(func) in ("torch.add", "torch.sub")
+    return False
 
 
 def _added(run: Run, source: ast.expr, text: str) -> tuple[bool, list[ast.expr]]:
@@ -82,7 +113,7 @@ def to_detach(run: Run, source: ast.expr, text: str) -> tuple[ast.expr, ...]:
             return (new,)
         case ast.Call(func=func, args=[old, new, _]) if run.names.qualify(func) == "torch.lerp":
             return (new if run.text(old) == text else source,)
-    _, added = _added(run, source, text) if isinstance(source, ast.BinOp) else (False, [])
+    _, added = _added(run, source, text) if isinstance(source, ast.BinOp) or _adds(run, source) else (False, [])
     return (added[0] if len(added) == 1 else source,)
 
 
@@ -94,6 +125,9 @@ def _summands(node: ast.expr) -> list[ast.expr]:
         one = pending.pop()
         if isinstance(one, ast.BinOp) and isinstance(one.op, (ast.Add, ast.Sub)):
             pending.extend((one.right, one.left))
+        elif one is node and isinstance(one, ast.Call):
+            receiver = [one.func.value] if len(one.args) == 1 and isinstance(one.func, ast.Attribute) else []
+            pending.extend(reversed([*receiver, *one.args]))
         else:
             found.append(one)
     return found
@@ -105,10 +139,10 @@ def keep_in_container(run: Run, node: ast.Call, ref: Ref, name: str, value: Valu
     if name not in _KEEPS or not isinstance(func, ast.Attribute) or not value.refs:
         return
     obj = ref.obj
-    if _is_deque(run, obj):
+    if _is_deque(run, obj) or (obj.made == "deque()" and "popleft" in run.function.calls):
         return  # it may forget
-    older = obj.loop is None or len(obj.loop) < len(run.loop)
-    if (obj.kind == "list" and older) or (obj.kind == "unknown" and obj.owner in ("argument", "attribute", "item")):
+    of_others = obj.kind == "unknown" and obj.owner in ("argument", "attribute", "item")
+    if of_others or (obj.kind == "list" and _older(run, obj)):
         if obj.kind == "list" or name == "append":
             for held, given in _each(run, value, node.args[-1]):
                 _note(run, node, func.value, "list", run.short(node.args[-1]), held, given, keeper=(obj,))
@@ -138,6 +172,29 @@ def put_into(run: Run, target: ast.Subscript, ref: Ref, value: Value, source: as
         return
     if not detached(ref) and not inside(made, run.within[-1]) and isinstance(target.value, (ast.Name, ast.Attribute)):
         _note(run, run.stmt, target.value, "list", run.short(source), value, (source,), keeper=(obj,))
+
+
+def listed(run: Run, node: ast.expr, item: ast.expr, value: Value) -> None:
+    """`[step(batch) for batch in batches]`, where each call has backpropagated what it returns."""
+    if value.refs and item in run.called and not isinstance(node, ast.GeneratorExp):
+        _note(run, item, node, "list", run.short(item), value, (item,), made=node)
+
+
+def put_at_key(run: Run, target: ast.Subscript, obj: Obj, value: Value, source: ast.expr) -> None:
+    """`losses[step] = loss`, into a dict or list from before this pass, under a number that the loop counts."""
+    if obj.kind not in ("dict", "list") or not run.within or not _older(run, obj) or run.stmt is None:
+        return
+    if isinstance(target.slice, ast.Name) and isinstance(target.value, (ast.Name, ast.Attribute)) and value.refs:
+        counted = run.now.env.get(target.slice.id)
+        bound = run.module.below(run.within[-1]).names.get(target.slice.id, ())
+        if counted is not None and counted.kind == "number" and any(isinstance(one.ctx, ast.Store) for one in bound):
+            for held, given in _each(run, value, source):
+                _note(run, run.stmt, target.value, "list", run.short(source), held, given, keeper=(obj,))
+
+
+def _older(run: Run, obj: Obj) -> bool:
+    """Whether a container was made before this pass of the loop."""
+    return obj.loop is None or len(obj.loop) < len(run.loop)
 
 
 def _is_deque(run: Run, obj: Obj) -> bool:
@@ -343,8 +400,14 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 
 def _root(node: ast.expr) -> str:
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner, attr="setdefault")):
+                node = inner
+            case _:
+                break
     return node.id if isinstance(node, ast.Name) else ""
 
 
@@ -465,6 +528,8 @@ def _of_this_pass(obj: Obj, added: Added) -> bool:
 
 def _outlives(run: Run, added: Added) -> bool:
     """Whether what keeps the value is there before the pass, and keeps it at its end."""
+    if isinstance(added.target, (ast.ListComp, ast.DictComp)):
+        return True
     root = _root(added.target)
     if not root:
         return False

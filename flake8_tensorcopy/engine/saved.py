@@ -95,7 +95,7 @@ def module_keeps(module: Obj) -> Keeps | None:
         return kept_by(op) if op is not None else None
     if name in ("LSTM", "RNNCell"):
         return Keeps(True, (), "any")
-    if name.startswith(library.KEEPING_LAYERS):
+    if name.startswith((*library.KEEPING_LAYERS, "Embedding")):
         return Keeps(False, (0,), "any")
     return None
 
@@ -164,15 +164,21 @@ def _operand_at(run: Run, node: ast.AST, index: int, result: Obj) -> ast.expr | 
 
 
 def _keep_operand(run: Run, node: ast.AST, keeper: str, ref: Ref, result: Obj, at: ast.expr | None) -> None:
-    unclear = any(link.kind in (MAYBE, UNSURE, NUMPY) or link.op == "data" for link in ref.chain)
-    if unclear or ref.kind not in ("tensor", "unknown"):
+    unclear = any(link.kind in (UNSURE, NUMPY) or link.op == "data" for link in ref.chain)
+    perhaps = any(link.kind == MAYBE for link in ref.chain)
+    if unclear or ref.kind not in ("tensor", "unknown") or (perhaps and ref.place is None):
         return
     if ref.obj in run.tape.inference:
         made = ref.obj.node
         name = ref.place.name if ref.place is not None else ref.obj.key or "a tensor"
         run.tape.found.append(InferenceUse(site=node, value=name, made=made, keeper=keeper))
-    proven = result.graph is True
-    _save(run, Saved(ref.obj, ref, result, node, keeper, proven, run.count(), run.now.arms | ref.arms, at))
+    saved = Saved(ref.obj, ref, result, node, keeper, result.graph is True, run.count(), run.now.arms | ref.arms, at)
+    if not perhaps:
+        _save(run, saved)
+    elif ref.place is not None:
+        known = run.tape.named.setdefault(ref.place, [])
+        if len(known) < MAX_SAVED:
+            known.append(saved)
 
 
 def keep_index(run: Run, node: ast.Subscript, chosen: Value, index: Value) -> None:
@@ -181,6 +187,16 @@ def keep_index(run: Run, node: ast.Subscript, chosen: Value, index: Value) -> No
         if ref.obj.node is node and ref.obj.made == "index" and ref.obj.graph is True:
             for one in index.refs:
                 _keep_operand(run, node, "[]", one, ref.obj, node.slice)
+
+
+def keep_chosen(run: Run, target: ast.Subscript, ref: Ref) -> None:
+    """`x[mask] = 0`: what chooses the elements is kept to tell which gradients end there."""
+    name = target.slice
+    index = run.now.env.get(name.id) if isinstance(name, ast.Name) else None
+    written = ref.obj.graph is True and not any(link.kind in (DETACH, NUMPY, MAYBE, UNSURE) for link in ref.chain)
+    for one in index.refs if index is not None and written and run.now.grad else ():
+        if one.obj is not ref.obj:
+            _keep_operand(run, target, "[] =", one, ref.obj, None)
 
 
 def _save(run: Run, saved: Saved) -> None:
@@ -228,6 +244,9 @@ def judge_write(run: Run, write: Write, whole: Value) -> None:
         return  # an assignment would also do to a list or a number
     forbidden_write(run, write, links)
     if unclear:
+        for saved in _under_the_name(run, ref, links):
+            if meets(saved.arms, write.arms) and saved.node is not write.node:
+                tape.spoiled.append((saved, write))
         return
     alike = (ref.obj,) if ref.obj.any_of is None else (ref.obj, ref.obj.any_of)
     for saved in [one for obj in dict.fromkeys(alike) for one in tape.saved.get(obj, ())]:
@@ -255,6 +274,16 @@ def judge_write(run: Run, write: Write, whole: Value) -> None:
                 asked,
             )
         )
+
+
+def _under_the_name(run: Run, ref: Ref, links: tuple[Link, ...]) -> list[Saved]:
+    """What is kept under the name that is written: whether `x = x.to(device)` copied or not, both mean that tensor."""
+    found: list[Saved] = []
+    for saved in run.tape.named.get(ref.place, ()) if ref.place is not None else ():
+        chain = saved.ref.chain if saved.ref is not None else ()
+        if links[: len(chain)] == chain and not any(link.kind in (MAYBE, UNSURE) for link in links[len(chain) :]):
+            found.append(saved)
+    return found
 
 
 def _has_one_name(run: Run, write: Write) -> bool:

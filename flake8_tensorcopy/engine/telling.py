@@ -85,6 +85,7 @@ _ATTRIBUTES = {
     "clone": CLONE,
     "deepcopy": CLONE,
     "detach": DETACH,
+    "detach_": DETACH,
     "data": DETACH,
     "parameters": PARAMETERS,
     "named_parameters": PARAMETERS,

@@ -43,7 +43,7 @@ _LISTS = frozenset({"list", "tuple", "dict", "set", "OrderedDict"})
 _MOVES = frozenset({"cpu", "cuda", *CASTS})
 _KEEPERS = _PARAMETERS | _LAZY | _LISTS | {"copy"}
 # What a call by any other name gives is bound, and that is all.
-_SPECIAL = _KEEPERS | _MOVES | JOINS | library.MODULE_SELF | {"defaultdict", "size"}
+_SPECIAL = _KEEPERS | _MOVES | JOINS | library.MODULE_SELF | {"defaultdict", "deque", "size"}
 # The types of expression for which the questions below can have an answer.
 _KEEPING = frozenset({ast.Call, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.ListComp, ast.SetComp, ast.Tuple})
 _ALIASING = frozenset({ast.Attribute, ast.Call, ast.IfExp, ast.Name})

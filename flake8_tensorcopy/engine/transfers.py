@@ -19,6 +19,7 @@ from flake8_tensorcopy.engine.facts import (
     changed,
 )
 from flake8_tensorcopy.engine.library import DEVICE, FACTORIES, LOADER
+from flake8_tensorcopy.engine.names import TYPED
 from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.operations import dtype_of
 from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
@@ -184,6 +185,8 @@ def _home(run: Run, obj: Obj, depth: int) -> str:
         op = ops.function(name)
         if op is not None and op.factory:
             return _placed(run, node)
+        if name.startswith("torch.") and name[6:] in TYPED:
+            return "cpu"  # those of `torch.cuda` have a name of their own
     if obj.copied is not None and len(obj.operands) <= 1:
         return place_of(run, obj.copied, depth + 1)
     if obj.kind in ("list", "tuple"):

@@ -242,8 +242,12 @@ def layer_of(module: Module, obj: Obj, new: bool = False, depth: int = 0) -> str
     if isinstance(obj.data, tuple) and obj.data[0] in ("layers", "some layers"):
         layers = (ref.obj for value in obj.data[1] for ref in value.refs)
         return "Sequential" if any(layer_of(module, one, new, depth + 1) for one in layers) else ""
-    short = obj.cls.rsplit(".", 1)[-1]
-    return short if obj.cls.startswith("torch.nn.") and short in _LAYERS and not _plain(obj) else ""
+    return obj.cls.rsplit(".", 1)[-1] if is_layer(obj.cls) and not _plain(obj) else ""
+
+
+def is_layer(cls: str) -> bool:
+    """Whether modules of a class, by its qualified name, always have parameters with its defaults."""
+    return cls.startswith("torch.nn.") and cls.rsplit(".", 1)[-1] in _LAYERS
 
 
 def _has_layers(module: Module, cls: Class, depth: int) -> bool:

@@ -37,7 +37,7 @@ class MovedLeaf(Fact):
 class ReplacedParameter(Fact):
     """A module that an optimizer was built from gets new parameters, and is trained; `site` puts them there."""
 
-    target: str
+    target: str  # nothing for all that the module holds
     module: str
     optimizer: str
     built: ast.AST
@@ -48,7 +48,7 @@ class UnregisteredItems(Fact):
     """A module keeps layers or Parameters in a plain list, tuple or dict; `site` puts them there."""
 
     attribute: str
-    container: str  # list, tuple, dict
+    container: str  # list, tuple, dict, deque
     item: str  # the class of what is in it
     parameter: bool
     built: ast.expr | None = None  # the container, if one of torch's could take its place

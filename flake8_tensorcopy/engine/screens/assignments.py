@@ -78,6 +78,8 @@ def _store_item(trace: Trace, target: ast.Subscript, groups: Groups) -> None:
         plain = target.value.attr in trace.file.collections
     if not (key or plain):
         trace.write(base, name, target.value, target, "subscript", first, (*groups, *chosen))
+        if isinstance(index, ast.Name):
+            trace.keep(chosen, index)
     if groups and not of_arrays(index) and not (base and all(one.tensor for one in base)):
         held = item(trace, base, index) if isinstance(index, ast.Constant) else tuple(map(collapse, base))
         for one in held:

@@ -162,6 +162,8 @@ def _may_make(sketch: Sketch, value: ast.expr, makers: Collection[str], names: s
                 pending += items
             case ast.ListComp(elt=one) | ast.SetComp(elt=one) | ast.GeneratorExp(elt=one) | ast.DictComp(value=one):
                 pending += [one, *(item.iter for item in node.generators)]
+            case ast.Lambda(body=one):  # `defaultdict(lambda: nn.Linear(2, 2))`
+                pending.append(one)
             case ast.Starred(value=one) | ast.Subscript(value=one) | ast.NamedExpr(value=one) | ast.Await(value=one):
                 pending.append(one)
     return False

@@ -35,8 +35,16 @@ def asks_dtype(sketch: Sketch, node: ast.Call) -> bool:
 
 
 def clone_detach(sketch: Sketch) -> bool:
-    """`x.clone().detach()`."""
-    return any(called_name(applied_to(node)) == "clone" for node in sketch.calls_of(("detach",)))
+    """`x.clone().detach()`, perhaps with views and moves in between."""
+    for node in sketch.calls_of(("detach", "detach_")):
+        inner = applied_to(node)
+        while called_name(inner) != "clone":
+            if (behind := receiver_of(inner)) is inner:
+                break
+            inner = behind
+        else:
+            return True
+    return False
 
 
 def moved_then_detached(sketch: Sketch) -> bool:

@@ -306,6 +306,9 @@ class Sketches:
         """Attributes that may hold a module of torch.nn which keeps something of a call, and what; no name is any."""
         found: dict[str, int] = {}
         for function in self.survey.all:
+            for name in _annotated(function):
+                if keeps := module_keeps(name):
+                    found[""] = found.get("", 0) | keeps
             made = {name: keeps for name in function.calls if (keeps := module_keeps(name))}
             if not made:
                 continue
@@ -346,6 +349,13 @@ def callees(survey: Survey) -> dict[str, set[str]]:
         if function.name == "__init__" and function.cls is not None:
             found.setdefault(function.cls.name, set()).update(function.calls)
     return found
+
+
+def _annotated(function: Function) -> list[str]:
+    """The last parts of the names that annotate the parameters of a function."""
+    spec = getattr(function.node, "args", None)
+    given = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if spec is not None else ()
+    return [name_called(one.annotation) for one in given if isinstance(one.annotation, (ast.Name, ast.Attribute))]
 
 
 def _attributes(node: ast.Assign) -> list[str]:

@@ -36,7 +36,7 @@ def module_keeps(name: str) -> int:
         return keeps(ACTIVATIONS[name])
     if name in ("LSTM", "RNNCell"):
         return OUTPUT
-    return INPUT if name.startswith(library.KEEPING_LAYERS) else 0
+    return INPUT if name.startswith((*library.KEEPING_LAYERS, "Embedding")) else 0
 
 
 def object_keeps(trace: Trace, func: ast.expr) -> int:

@@ -13,6 +13,8 @@ from flake8_tensorcopy.engine.source import Class, Survey, called_name
 
 _BACKWARD = ("backward", "manual_backward")
 _APPENDS = ("append", "appendleft", "extend", "insert")
+# What a sum, or a longer list, is made by.
+_SUMS = (ast.BinOp, ast.IfExp, ast.Call, ast.List)
 # What takes a value off the graph.
 _CUTS = frozenset({"detach", "item", "tolist", "numpy", "data"})
 
@@ -39,7 +41,7 @@ def _added(sketch: Sketch) -> list[ast.expr]:
         target = node.targets[0]
         if looped and isinstance(target, ast.Subscript):
             added.append(node.value)
-        elif (looped or isinstance(target, ast.Attribute)) and isinstance(node.value, (ast.BinOp, ast.IfExp)):
+        elif (looped or isinstance(target, ast.Attribute)) and isinstance(node.value, _SUMS):
             names = {ast.unparse(one) for one in node.targets}
             nodes = walk(node.value)
             if any(isinstance(one, (ast.Name, ast.Attribute)) and ast.unparse(one) in names for one in nodes):
@@ -48,6 +50,11 @@ def _added(sketch: Sketch) -> list[ast.expr]:
         if node.args and isinstance(node.func, ast.Attribute):
             if looped or isinstance(node.func.value, ast.Attribute):
                 added.append(node.args[-1] if node.func.attr in _APPENDS else node.args[0])
+    for kind in (ast.ListComp, ast.DictComp):
+        for node in found.get(kind, ()):
+            item = node.elt if isinstance(node, ast.ListComp) else node.value
+            if isinstance(item, ast.Call) and called_name(item) in sketch.callees:
+                added.append(item)
     for node in found.get(ast.Call, ()):  # a meter of this file
         func = node.func
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
@@ -271,9 +278,12 @@ def replaced_parameter(sketch: Sketch) -> bool:
         return True
     if any(node.args and _is_new(sketch, node.args[-1]) for node in sketch.calls_of(_ADDS)):
         return True
+    if any(len(node.args) > 2 or "assign" in {one.arg for one in node.keywords} for node in sketch.calls_of(_LOADS)):
+        return True
     return any(sum(_is_new(sketch, one) for one, part in bound if not part) > 1 for bound in sketch.bound.values())
 
 
+_LOADS = ("load_state_dict",)
 _ADDS = ("append", "insert", "add_module", "register_module", "register_parameter")
 
 

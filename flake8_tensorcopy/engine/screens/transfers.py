@@ -86,8 +86,9 @@ def widened_move(sketch: Sketch) -> bool:
                 narrow = True
             case ast.Call():
                 name = called_name(node)
-                narrow = narrow or name in sketch.callees or name in _NARROW or _is_bool(name)
-                host = host or name in sketch.callees or name in _ON_HOST or to_host(node)
+                typed = name in _NARROW_TYPES
+                narrow = narrow or name in sketch.callees or name in _NARROW or typed or _is_bool(name)
+                host = host or name in sketch.callees or name in _ON_HOST or typed or to_host(node)
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 kept = True
                 host = host or any(one.assigns.get(name) == {"__init__"} for one in sketch.survey.classes.values())
@@ -154,6 +155,7 @@ def host_scalar(sketch: Sketch) -> bool:
                 return True
         if node.args or node.keywords:
             given = [*node.args, *(one.value for one in node.keywords)]
+            given += [item for one in node.args if type(one) is ast.Dict for item in one.values]
             if any(one in made or (named and type(one) is ast.Name and one.id in named) for one in given):
                 op = ops.function(f"torch.{name}") if (name := sketch.torch_name(func)) else None
                 if _shows(node) or (op is not None and op.shrinks):
