@@ -20,6 +20,7 @@ def _train_once(model: nn.Linear):
 train_epoch = train = _train_once
 TRAINER = types.SimpleNamespace(train=_train_once)
 resume = _train_once
+fit = lambda student, teacher: _train_once(student)
 
 
 def _loss(model: nn.Linear):
@@ -86,6 +87,19 @@ def trained_by_a_function_called_train(model: nn.Linear):
 def trained_by_a_method_called_train(model: nn.Linear):
     best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=train()
     TRAINER.train(model)  # moves: best
+    return best
+
+
+def teacher_stays(student: nn.Linear, teacher: nn.Linear):
+    start = student.state_dict()  # fact: StaleSnapshot reader=start module=student | change=fit()
+    kept = teacher.state_dict()
+    fit(student, teacher)  # moves: start
+    return start, kept
+
+
+def teacher_alone_is_trained(teacher: nn.Linear):
+    best = teacher.state_dict()  # fact: StaleSnapshot reader=best module=teacher | change=train_epoch()
+    train_epoch(teacher)  # moves: best
     return best
 
 
