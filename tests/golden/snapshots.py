@@ -136,6 +136,15 @@ def weight_written(model: nn.Linear):
     return best
 
 
+def first_write_is_named(model: nn.Linear):
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=fill_
+    nn.Linear.zero_grad(model)
+    model.weight.data.fill_(2)  # moves: best
+    model.bias.data.mul_(2)
+    model.weight.data.add_(2)
+    return best
+
+
 def train_mode_changes_nothing(model: nn.Linear):
     best = model.state_dict()
     model.train()  # stays: best
