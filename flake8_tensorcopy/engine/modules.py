@@ -54,7 +54,10 @@ def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | No
     """A call by a name that says so trains the modules it is given (or that its receiver holds)."""
     if not library.says_training(name, run.module.train_calls) and not (name == "train" and _is_given(run, node, args)):
         return
-    touched: list[Value] = [value for _, value in args.all()]
+    kept = [value for given, value in args.all() if library.says_frozen(run.text(given).rpartition(".")[2])]
+    touched: list[Value] = [value for _, value in args.all() if value not in kept]
+    if not any(_may_be_module(run, value) for value in touched):
+        touched += kept  # else, as of `train(student, teacher)`, what its name says to stay as it is
     for value in touched:
         if value.obj is not None and value.obj.kind == "optimizer":
             note_step(run, value)
@@ -67,6 +70,11 @@ def trains(run: Run, node: ast.Call, name: str, args: Args, receiver: Value | No
                 for module in _in_sight(run):
                     if module.parent is ref.obj:
                         train(run, node, module, f"{name}()")
+
+
+def _may_be_module(run: Run, value: Value) -> bool:
+    """Whether a value is known for a module, or used as one."""
+    return any(ref.kind == "module" or ref.obj in run.modules or ref.obj in run.asked for ref in value.refs)
 
 
 def _is_given(run: Run, node: ast.Call, args: Args) -> bool:

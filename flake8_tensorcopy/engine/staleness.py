@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.gradients import note_reads, stale_gradient
 from flake8_tensorcopy.engine.handed_out import bound_in_last_pass, stored_read
 from flake8_tensorcopy.engine.liveness import only_looked_at
 from flake8_tensorcopy.engine.mutated import argument_read, items_read, says_inplace
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.notes import Use
 from flake8_tensorcopy.engine.parameters import wrapped_read
 from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
@@ -100,7 +100,7 @@ def finish(run: Run) -> None:
             continue
         place = ref.place
         assert place is not None
-        for write in sorted(writes - ref.seen, key=_tick):
+        for write in sorted(writes - ref.seen, key=_in_order):
             if write in state.absorbed.get(place, ()):
                 continue
             if use.tick < write.tick or any(link.node is write.node for link in ref.chain[ref.held :]):
@@ -404,8 +404,9 @@ def _other_item(run: Run, write: Write, ref: Ref) -> bool:
     return any(obj.slot.startswith(f"[{id(node)}(") for node in run.iterating)
 
 
-def _tick(write: Write) -> int:
-    return write.tick
+def _in_order(write: Write) -> tuple[int, tuple[int, ...], tuple[int, int]]:
+    """The order of the writes; those to a part of a module have no place in that of the reads."""
+    return write.tick, write.loop, start_of(write.node)
 
 
 def _kept_result(write: Write) -> bool:

@@ -20,6 +20,7 @@ def _train_once(model: nn.Linear):
 train_epoch = train = _train_once
 TRAINER = types.SimpleNamespace(train=_train_once)
 resume = _train_once
+fit = lambda student, teacher: _train_once(student)
 
 
 def _loss(model: nn.Linear):
@@ -89,6 +90,19 @@ def trained_by_a_method_called_train(model: nn.Linear):
     return best
 
 
+def teacher_stays(student: nn.Linear, teacher: nn.Linear):
+    start = student.state_dict()  # fact: StaleSnapshot reader=start module=student | change=fit()
+    kept = teacher.state_dict()
+    fit(student, teacher)  # moves: start
+    return start, kept
+
+
+def teacher_alone_is_trained(teacher: nn.Linear):
+    best = teacher.state_dict()  # fact: StaleSnapshot reader=best module=teacher | change=train_epoch()
+    train_epoch(teacher)  # moves: best
+    return best
+
+
 def mode_set_by_a_name(model: nn.Linear):
     best, mode = model.state_dict(), model.training
     model.train(mode)  # stays: best
@@ -119,6 +133,15 @@ def weight_written(model: nn.Linear):
     best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=zero_
     nn.Linear.zero_grad(model)
     model.weight.data.zero_()  # moves: best
+    return best
+
+
+def first_write_is_named(model: nn.Linear):
+    best = model.state_dict()  # fact: StaleSnapshot reader=best module=model | change=fill_
+    nn.Linear.zero_grad(model)
+    model.weight.data.fill_(2)  # moves: best
+    model.bias.data.mul_(2)
+    model.weight.data.add_(2)
     return best
 
 
