@@ -54,9 +54,10 @@ takes memory, and what followed the tensor through that name does so no more.
 ## Limits
 
 Silent where parameters are written on purpose (initialisation, weight clipping, a moving average under `no_grad`),
-where the detached name is only read or nothing is written after it, where the tensor is made new (`x = x + 1`)
-and not written, and where the parameters of a module get other data for a while: theirs is kept in a list or dict, or
-comes out of one. The use of `.data` as such is not reported.
+where the detached name is only read or nothing is written after it, where the tensor is made new (`x = x + 1`) and not
+written, and where the parameters of a module get other data for a while: theirs is kept in a list or dict, or comes out
+of one; and where what the data is taken from is replaced or deleted afterwards. The use of `.data` as such is not
+reported.
 
 ## References
 

@@ -57,9 +57,9 @@ nothing is to build the first module without `inplace=True`: on the fresh output
 
 ## Limits
 
-Silent where the input of the in-place activation is the fresh output of a layer or of arithmetic
-(`F.relu(a + b, inplace=True)`), where the skip is added in place (`out += x`), and where the input is not read
-again.
+Silent where the input of the in-place activation is the fresh output of a layer or of arithmetic (`F.relu(a + b,
+inplace=True)`), where the skip is added in place (`out += x`), and where the input is not read again. Of a list of
+layers of which only some work in place, an index that is not known is taken for one of the others.
 
 ## References
 

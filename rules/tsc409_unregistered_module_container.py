@@ -53,10 +53,10 @@ refuse (numbers, dots, `type` and other names of its own).
 ## Limits
 
 Silent where the items or the list are given to anything that may register them (`nn.Sequential(*self.layers)`,
-`add_module`, `setattr`, another function), where they are attributes of their own as well, for layers without
-parameters, for a list of one thing, which is the usual way to hide a module on purpose, for attributes whose name says
-so (`frozen`, `teacher`, `ref`, `cache`), and in a class that says itself what its parameters are. What a class of
-another file holds is not known.
+`add_module`, `setattr`, another function), where the list is given to `torch.autograd.grad`, as what is trained by hand
+is, where they are attributes of their own as well, for layers without parameters, for a list of one thing, which is the
+usual way to hide a module on purpose, for attributes whose name says so (`frozen`, `teacher`, `ref`, `cache`), and in a
+class that says itself what its parameters are. What a class of another file holds is not known.
 
 ## References
 

@@ -39,8 +39,8 @@ def curve(points: torch.Tensor):
 
 ## Limits
 
-Silent under `no_grad` and `inference_mode`, after `detach()`, with `force=True`, and for tensors that are not known
-to require grad.
+Silent under `no_grad` and `inference_mode`, after `detach()`, with `force=True`, on the arm of a test of devices where
+nothing was moved to one (`if use_cuda: .. else: x.numpy()`), and for tensors that are not known to require grad.
 
 ## References
 

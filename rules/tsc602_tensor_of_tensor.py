@@ -44,7 +44,8 @@ argument is: another may pass something else.
 ## Limits
 
 Silent where the argument may be a number or a list of numbers, where it is known by its use alone, and where a test of
-its type or shape stands around the call. `x = torch.tensor(x)` is no evidence that `x` was a tensor before.
+its type or shape, or of an item's, stands around the call. `x = torch.tensor(x)` is no evidence that `x` was a tensor
+before.
 
 ## References
 

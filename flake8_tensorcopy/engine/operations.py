@@ -489,7 +489,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
         run.note(one, 2)
     elif op.writes:
         run.note(one, 2)
-    elif array_arguments(args) or op.overlaps:
+    elif array_arguments(args) or op.overlaps or name == "requires_grad_":  # which modules have, too
         run.note(one, 1)
     if "out" in args.keywords:
         run.use(one, func.value, "operand")
