@@ -39,8 +39,8 @@ def curve(points: torch.Tensor):
 
 ## Limits
 
-Silent under `no_grad` and `inference_mode`, after `detach()`, with `force=True`, and for tensors that are not known
-to require grad.
+Silent under `no_grad` and `inference_mode`, after `detach()`, with `force=True`, for tensors that are not known
+to require grad, and for values that were put together of some that are on a device and some that may be elsewhere.
 
 ## References
 

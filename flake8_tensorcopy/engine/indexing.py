@@ -152,12 +152,22 @@ def array_like(node: ast.expr) -> bool:
     )
 
 
+def _leaves_out(index: ast.expr) -> bool:
+    """Whether an index may leave something out: not `[:]`, `[None]`, `[..., None]`."""
+    return any(
+        item.value not in (None, ...)
+        if isinstance(item, ast.Constant)
+        else not isinstance(item, ast.Slice) or any(part is not None for part in (item.lower, item.upper, item.step))
+        for item in (index.elts if isinstance(index, ast.Tuple) else [index])
+    )
+
+
 def subscript(run: Run, node: ast.Subscript) -> Value:
     base = evaluate(run, node.value)
     value = subscript_of(run, node, base)
     if isinstance(node.slice, ast.Name) and node.slice.id in run.now.env:
         keep_index(run, node, value, run.now.env[node.slice.id])
-    if isinstance(node.value, ast.Call):
+    if isinstance(node.value, ast.Call) and _leaves_out(node.slice):
         run.narrowed_on_host(base, node.value, "indexed")
     run.indexed(node, base, value)
     return value
