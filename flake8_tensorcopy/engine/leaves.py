@@ -243,7 +243,7 @@ def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
     if forced or run.tape.expected or ref.kind not in ("tensor", "unknown") or looks_at_mode(run.now.arms | ref.arms):
         return
     records = run.now.grad is True and on_graph(ref) is True and is_certain(run, ref)
-    device = on_device(run, ref) and (ref.kind == "tensor" or run.evidence_of(ref, run.stmt) >= 2)
+    device = on_device(run, ref) and (ref.obj.owner == "argument" or run.evidence_of(ref, run.stmt) >= 2)
     if records or device:
         given = node.func.value if call == ".numpy()" and isinstance(node.func, ast.Attribute) else None
         run.tape.found.append(
