@@ -53,7 +53,8 @@ parameter does so no more.
 ## Limits
 
 Silent for a tensor that is not used again, for weights that are tied (`nn.Parameter(other.weight)`), for checkpoints,
-for frozen tables alone, and for a tensor that is only initialised after it was wrapped.
+for frozen tables alone, for a tensor that is only initialised after it was wrapped, for a vector that is given to the
+parameters once more after it was written, and for what an object that is no module keeps in a file that trains nothing.
 
 ## References
 

@@ -46,8 +46,9 @@ torch then wants one dtype for both. `x.index_add_(0, idx, v)` is shorter where 
 
 ## Limits
 
-Silent for masks, slices, `unique`, `arange`, `randperm`, `nonzero`, the positions of a sort, and for every index whose
-origin is not seen. Whether positions do repeat depends on the data; where they cannot, nothing is lost.
+Silent for masks, slices, what is computed from one item (`labels[i] % n`), `unique`, `arange`, `randperm`, `nonzero`,
+the positions of a sort, and for every index whose origin is not seen. Whether positions do repeat depends on the data;
+where they cannot, nothing is lost.
 
 ## References
 

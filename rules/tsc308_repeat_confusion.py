@@ -39,9 +39,9 @@ None: write the same operation for both.
 
 ## Limits
 
-On with preview only. Silent where both repeat one and the same tensor, or as often as another one has elements: that
-makes every pair; where both count (`torch.arange`): the rows and columns of a grid; where both are repeated both ways;
-where the counts or the axes differ; and where the results do not meet.
+On with preview only. Silent where both repeat one and the same tensor, or as often as another one has elements (also
+`arange(n)`, repeated n times): that makes every pair; where both count (`torch.arange`): the rows and columns of a
+grid; where both are repeated both ways; where the counts or the axes differ; and where the results do not meet.
 
 ## References
 

@@ -40,7 +40,8 @@ def curve(points: torch.Tensor):
 ## Limits
 
 Silent under `no_grad` and `inference_mode`, after `detach()`, with `force=True`, on the arm of a test of devices where
-nothing was moved to one (`if use_cuda: .. else: x.numpy()`), and for tensors that are not known to require grad.
+nothing was moved to one (`if use_cuda: .. else: x.numpy()`), for tensors that are not known to require grad, and for
+values that were put together of some that are on a device and some that may be elsewhere.
 
 ## References
 

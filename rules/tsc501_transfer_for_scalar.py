@@ -51,7 +51,8 @@ Silent where the host copy has another use, is collected for a metric or goes in
 is not known: a tensor of many elements is better moved once than read one by one.
 
 Only with preview: a whole tensor that is moved and then reduced, indexed, or compared with a number or with another
-tensor that is moved there for it; reduce it first. What it is compared with may be on the host anyway: silent then.
+tensor that is moved there for it; reduce it first. What it is compared with may be on the host anyway: silent then, and
+where an index takes all (`x.cpu()[:]`).
 
 ## References
 

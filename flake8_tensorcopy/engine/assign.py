@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.around import path_to
 from flake8_tensorcopy.engine.copies import last_copy
 from flake8_tensorcopy.engine.cuts import made_leaf
@@ -611,7 +612,9 @@ def augmented_assignment(run: Run, node: ast.AugAssign) -> None:
             return
         for ref in base.refs:
             if ref.obj.kind == "tensor" and target.attr != "grad":
-                _augmented_write(run, node, Value((ref.derive(Link(VIEW, target.attr, target)),)), op, run.text(target))
+                if ops.method(target.attr) is not None:  # `x.T`; others are attributes of its own
+                    view = ref.derive(Link(VIEW, target.attr, target))
+                    _augmented_write(run, node, Value((view,)), op, run.text(target))
                 continue
             held = run.field(ref.obj, "." + target.attr)
             if held.refs:

@@ -10,6 +10,7 @@ from flake8_tensorcopy.engine.facts import LostUpdate
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.unwrapped import inputs_of
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, VIEW, Obj, Ref, Value, per_pass
 
 _DRAWN = frozenset({"randint", "randint_like", "bucketize", "searchsorted", "digitize"})
@@ -163,6 +164,12 @@ def _ref_repeats(run: Run, ref: Ref, steps: int) -> tuple[str, ast.AST | None] |
     return _obj_repeats(run, obj, second, flat, cast, steps)
 
 
+def _is_an_item(ref: Ref) -> bool:
+    """`labels[i]`: perhaps one number, and no several positions."""
+    parts = [link.key for link in ref.chain if link.key is not None]
+    return any(not isinstance(key, Index) or all(":" not in item for item in key.items) for key in parts)
+
+
 def _obj_repeats(
     run: Run, obj: Obj, second: bool, flat: bool, cast: bool, steps: int
 ) -> tuple[str, ast.AST | None] | None:
@@ -184,7 +191,7 @@ def _obj_repeats(
     if made == "topk" and (flat or (_dim(run, node, made) or 0) > 0):
         return (made, node)
     if made in _FOLDED and any(run.evidence(one) >= 2 or one.kind == "tensor" for one in obj.operands):
-        return (made, node)
+        return None if any(_is_an_item(one) for one in inputs_of(obj)) else (made, node)
     if made in ("long", "int", "to", "type") and len(obj.operands) == 1:
         return _obj_repeats(run, obj.operands[0], second, flat, True, steps - 1)
     tensors = [one for one in obj.operands if one.kind in ("tensor", "unknown")]

@@ -157,6 +157,8 @@ def mark(run: Run, ref: Ref) -> bool:
     obj = ref.obj
     listed = any(link.op == "parameters" for link in ref.chain)  # each of these is a leaf
     computed = on_graph(ref) is True and not obj.leaf and not obj.param and not listed
+    if any(link.op == "Parameter" for link in ref.chain):
+        return False  # it requires grad already, and what it was made of does not
     if any(link.kind in (DETACH, NUMPY) for link in ref.chain):
         obj.leaf = True
         if ref.place is not None:

@@ -245,7 +245,8 @@ def to_array(run: Run, node: ast.Call, ref: Ref, name: str, call: str) -> None:
     records = run.now.grad is True and on_graph(ref) is True and is_certain(run, ref)
     # `x = x.cpu() if use_cuda else x`: what is left as it was lies on the host.
     on_host = any(not arm.taken and _ASKS_DEVICE.search(arm.text) for arm in run.now.arms | ref.arms)
-    device = not on_host and on_device(run, ref)
+    known = ref.obj.owner == "argument" or run.evidence_of(ref, run.stmt) >= 2
+    device = known and not on_host and on_device(run, ref)
     if records or device:
         given = node.func.value if call == ".numpy()" and isinstance(node.func, ast.Attribute) else None
         run.tape.found.append(

@@ -93,6 +93,8 @@ def used_as_leaf(run: Run, ref: Ref, node: ast.AST, name: str, use: str) -> None
     """The gradient of the reference is read, or an optimizer is to step it."""
     from flake8_tensorcopy.engine.sole_leaf import alone
 
+    if any(link.op == "parameters" for link in ref.chain):
+        return  # a module was told, and each of its parameters is a leaf
     found = moved(run.module, ref)
     if found is None or any(f"{name}.grad is None" in str(arm.test) for arm in run.now.arms):
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.facts import WrappedTensor
+from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.notes import Use
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class
@@ -123,15 +124,28 @@ def wrapped_written(run: Run, write: Write) -> None:
         # Initialised after it was wrapped: the same as before.
         if made.ref.obj.owner == "fresh" and not _trained_since(run, made, write.tick):
             continue
-        if made.op != "vector_to_parameters" or not run.loop:
+        if made.op != "vector_to_parameters" or not (run.loop or _given_anew(run, made, write)):
             _report(run, made, "written", write.node, write.ref.place.name)
+
+
+def _given_anew(run: Run, made: Wrap, write: Write) -> bool:
+    """Whether the parameters get the same vector once more after it was written: they are to change with it."""
+    given = [run.text(argument) for argument in made.node.args]
+    return any(
+        isinstance(node, ast.Call)
+        and start_of(node) > start_of(write.node)
+        and run.text(node.func) == run.text(made.node.func)
+        and [run.text(argument) for argument in node.args] == given
+        for node in walk(run.function.node)
+    )
 
 
 def wrapped_in_each_pass(run: Run, known: int, outer: tuple[int, ...]) -> None:
     """A comprehension that made several parameters over one tensor."""
     for made in run.wraps[known:]:
         place = made.ref.place
-        if made.trained and place is not None and len(place.loop) <= len(outer):
+        parts = any(link.key is not None for link in made.ref.chain)  # of each pass its own, perhaps
+        if made.trained and place is not None and len(place.loop) <= len(outer) and not parts:
             _report(run, made, "wrapped", made.node, place.name)
 
 
@@ -140,6 +154,8 @@ def finish_wraps(run: Run) -> None:
     cls = run.function.cls
     if not run.wraps or cls is None or not run.params or run.state is None:
         return
+    if not run.module.is_module(cls) and not any("step" in function.calls for function in run.module.survey.all):
+        return  # not a part of what is trained, and nothing here trains
     for slot, value in run.state.fields(run.params[0]).items():
         for ref in value.refs:
             for made in run.wraps:

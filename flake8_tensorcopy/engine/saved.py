@@ -110,7 +110,7 @@ def record(run: Run, node: ast.AST, keeper: str, keeps: Keeps | None, operands: 
         operands = [*operands, *inside]
     reached = {ref.obj for value in operands for ref in value.refs if graph_of(Value((ref,))) is not False}
     tape.cut.update((result, obj) for obj in result.operands if obj not in reached)
-    if any(on_device(run, ref) for value in operands for ref in value.refs):
+    if any(value.refs and all(on_device(run, ref) for ref in value.refs) for value in operands):
         tape.on_device.add(result)
     if tape.in_inference and result.kind in ("tensor", "unknown"):
         tape.inference.add(result)

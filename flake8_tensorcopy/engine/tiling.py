@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.axes import ONE, Of, Size
+from flake8_tensorcopy.engine.axes import ONE, Of, Size, axis_of
 from flake8_tensorcopy.engine.facts import MixedRepeats
-from flake8_tensorcopy.engine.layouts import literals, size_of
+from flake8_tensorcopy.engine.layouts import layout_of, literals, size_of
 from flake8_tensorcopy.engine.nodes import end_of, start_of, walk
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
@@ -37,6 +37,7 @@ class Tiling(NamedTuple):
     times: Size
     axis: int | None
     counts: bool  # what is repeated counts: `torch.arange(n)`, `0.5 * np.arange(n)`
+    elements: Size | None = None  # along that axis, before they are repeated
 
     @property
     def what(self) -> tuple[Obj, bool, Size, int | None]:
@@ -56,8 +57,9 @@ def note_repeat(run: Run, node: ast.Call, ref: Ref, name: str, args: Args, first
         return  # as often as something has elements: each of one with each of the other
     receiver = node.args[0] if first else node.func.value if isinstance(node.func, ast.Attribute) else node
     shown = f"np.{name}" if array and first else name
+    counts, elements = _counts(run, receiver), _elements(run, ref, axis)
     run.tilings.append(
-        Tiling(node, run.stmt, each, ref.obj, array, run.short(receiver), shown, count, axis, _counts(run, receiver))
+        Tiling(node, run.stmt, each, ref.obj, array, run.short(receiver), shown, count, axis, counts, elements)
     )
 
 
@@ -68,6 +70,15 @@ def _counts(run: Run, node: ast.expr) -> bool:
 
 
 _COUNTING = frozenset({"arange", "linspace", "range"})
+
+
+def _elements(run: Run, ref: Ref, axis: int | None) -> Size | None:
+    layout = layout_of(run, ref)
+    found = axis_of(layout, axis or 0) if layout is not None else None
+    if found is None:
+        return None
+    one = found[0].axes[found[1]]
+    return one.size if one.sure and one.more is None else None
 
 
 def _each(run: Run, nodes: list[ast.expr], args: Args) -> tuple[Size, int | None] | None:
@@ -109,6 +120,8 @@ def mixed_repeats(run: Run) -> None:
                 continue  # each of one with each of the same: every pair
             if one.counts and other.counts:
                 continue  # rows and columns of a grid
+            if one.times in (one.elements, other.elements):
+                continue  # each of one with each of the other, which there are as many of
             if one.what in both_ways and other.what in both_ways:
                 continue  # each has its own counterpart
             if _together(run, one, other, uses):

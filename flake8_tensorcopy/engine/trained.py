@@ -222,7 +222,7 @@ def _may_hold(run: Run, holder: Obj, obj: Obj) -> bool:
     """Whether `zero_grad()` of an optimizer or module may reach a tensor."""
     holds = run.trail.optimizers.get(holder)
     if holds is not None:
-        return not holds.known or obj in holds.tensors or obj.parent in holds.modules
+        return not holds.known or obj in holds.tensors or obj in holds.modules or obj.parent in holds.modules
     if obj.param:
         return True
     # What is called is a module, which has nothing but its parameters.
@@ -479,9 +479,9 @@ def untrained_parts(module: Module, cls: Class) -> Iterator[tuple[Function, Fact
             for call in run.trail.calls if run is not None and run.params else ():
                 if run is not None and call.module.parent is run.params[0] and call.module.slot in calls:
                     calls[call.module.slot].append((method, call))
-        trained = any(call.grad for found in calls.values() for _, call in found) or any(
-            obj.param for obj in holds.tensors
-        )
+        trained = any(
+            call.grad and not _off(module, method, call) for found in calls.values() for method, call in found
+        ) or any(obj.param for obj in holds.tensors)
         for key, found in calls.items():
             # Under whatever names the object has the module.
             every = [one for other in names if names[other] is names[key] for one in calls[other]]
