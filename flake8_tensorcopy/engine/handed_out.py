@@ -8,6 +8,7 @@ import heapq
 from collections.abc import Iterator
 from itertools import islice
 from operator import attrgetter
+from typing import NamedTuple
 
 from flake8_tensorcopy.engine.classes import MethodEffect, effects_on_self, holds_tensors, way_from
 from flake8_tensorcopy.engine.copies import handed_copy, returned_copy
@@ -319,10 +320,10 @@ def _loops_in_order(run: Run) -> tuple[list[tuple[int, int]], list[ast.stmt], li
 
 
 def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str = "loop") -> None:
-    got = _got_from(run, ref)
-    if got is not None:
+    name, copies = _shown(run, ref, site), handed_copy(run, ref, site)
+    if (got := _got_from(run, ref)) is not None:
         # The object that hands its buffer out is where the copy is missing.
-        site, how = got[1], "return"
+        site, how, name, copies = got.node, "return", got.name, got.copies
     inner = write.inner or write.node
     cls = run.function.cls
     slots = way_from(run.params[0], ref.obj) if cls is not None and run.params else ()
@@ -331,7 +332,7 @@ def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str
     run.fact(
         HandedOut(
             site=site,
-            name=_shown(run, ref, site),
+            name=name,
             how=how,
             op=write.op,
             write=inner,
@@ -339,13 +340,22 @@ def _fact(run: Run, ref: Ref, site: ast.AST, how: str, write: Write, reason: str
             by=run.called[write.node].function.name if write.node in run.called else "",
             reason=reason,
             evidence=run.evidence_of(ref, None),
-            copies=handed_copy(run, ref, site),
+            copies=copies,
         )
     )
 
 
-def _got_from(run: Run, ref: Ref) -> tuple[Function, ast.Return] | None:
-    """The method of an object, and its `return`, that a name got what the object holds from."""
+class Got(NamedTuple):
+    """Where a caller got what an object holds: a method, its `return`, how that calls it, where to copy it."""
+
+    function: Function
+    node: ast.Return
+    name: str
+    copies: tuple[Copy, ...]
+
+
+def _got_from(run: Run, ref: Ref) -> Got | None:
+    """The method of an object that a name got what the object holds from."""
     for link in ref.chain:
         found = _handed_by(run, link.node, ref.obj) if link.op == "=" else None
         if found is not None:
@@ -353,14 +363,17 @@ def _got_from(run: Run, ref: Ref) -> tuple[Function, ast.Return] | None:
     return None
 
 
-def _handed_by(run: Run, call: ast.AST | None, obj: Obj) -> tuple[Function, ast.Return] | None:
-    """The method that a call is of, and its `return` of what the object holds, alone or in a tuple or dict."""
+def _handed_by(run: Run, call: ast.AST | None, obj: Obj) -> Got | None:
+    """What a call gives of what the object holds, alone or in a tuple or dict."""
     callee = run.called.get(call) if isinstance(call, ast.Call) else None
     if callee is None or callee.function.cls is None or not callee.params:
         return None
     for value, state, node in callee.returned:
-        if any(_held_by_the_object(callee, value, state, obj)):
-            return callee.function, node
+        for ref in _held_by_the_object(callee, value, state, obj):
+            copies = returned_copy(callee, ref, node)
+            parts = [part for copy in copies for part in copy.nodes]
+            shown = parts[0] if len(parts) == 1 else node.value or node
+            return Got(callee.function, node, callee.short(shown), copies)
     return None
 
 
@@ -383,16 +396,15 @@ def kept_results(run: Run) -> None:
             continue  # of a function in this one, which has said it
         obj = run.between[mark][3]
         got = _handed_by(run, fact.source, obj)
-        if got is None or got[0].cls is run.function.cls or not hands_out(got[0]):
+        if got is None or got.function.cls is run.function.cls or not hands_out(got.function):
             continue
         if fact.evidence < (2 if fact.how == "augmented" else 1) or fact.reader_is_source:
             continue
         run.facts[mark] = changed(fact, handed=True)
-        method, node = got
         run.fact(
             HandedOut(
-                site=node,
-                name=run.short(node.value) if node.value is not None else method.name,
+                site=got.node,
+                name=got.name,
                 how="return",
                 op=fact.op,
                 write=fact.inner or fact.site,
@@ -400,20 +412,9 @@ def kept_results(run: Run) -> None:
                 by=run.called[fact.site].function.name if fact.site in run.called else "",
                 reason="read",
                 evidence=fact.evidence,
-                copies=_returned_whole(run, fact.source, obj),
+                copies=got.copies,
             )
         )
-
-
-def _returned_whole(run: Run, call: ast.AST | None, obj: Obj) -> tuple[Copy, ...]:
-    """A copy of what the called method returns of its object."""
-    done = run.called[call] if isinstance(call, ast.Call) else None
-    if done is None:
-        return ()
-    for value, state, node in done.returned:
-        for ref in _held_by_the_object(done, value, state, obj):
-            return returned_copy(done, ref, node)
-    return ()
 
 
 def _shown(run: Run, ref: Ref, site: ast.AST) -> str:
@@ -542,7 +543,7 @@ def written_by_callers(module: Module) -> Iterator[tuple[Function, Fact]]:
             place = write.ref.place
             if got is None or place is None or write.mixed or place.last_use <= write.time:
                 continue
-            method, node = got
+            method, node = got.function, got.node
             done, cls = module.run_of(method), method.cls
             if done is None or cls is None or run.function.cls is cls or not hands_out(method):
                 continue
