@@ -279,6 +279,8 @@ def must_overlap(one: Chain, other: Chain) -> bool:
         return False
     if all(link.key is None for link in one) or all(link.key is None for link in other):
         return True  # one is the whole, in whatever shape
+    if len(one) == len(other) == 1 and (met := _plain_indices(one[0].key, other[0].key)) is not None:
+        return met
     mine, theirs = _Box(), _Box()
     for box, chain in ((mine, one), (theirs, other)):
         for link in chain:
@@ -291,6 +293,14 @@ def must_overlap(one: Chain, other: Chain) -> bool:
         outer, inner = (theirs, mine) if mine.inside else (mine, theirs)
         return all(axis in inner.cuts and _covers(cut, inner.cuts[axis]) for axis, cut in outer.cuts.items())
     return all(_meet(cut, theirs.cuts[axis]) for axis, cut in mine.cuts.items() if axis in theirs.cuts)
+
+
+def _plain_indices(one: object, other: object) -> bool | None:
+    """Whether two parts taken by one whole number each are the same; None where either is taken otherwise."""
+    if isinstance(one, Index) and isinstance(other, Index) and len(one.items) == len(other.items) == 1:
+        if one.items[0].isdecimal() and other.items[0].isdecimal():
+            return int(one.items[0]) == int(other.items[0])
+    return None
 
 
 def mixed(value: Value, ref: Ref) -> bool:
