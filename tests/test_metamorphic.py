@@ -57,11 +57,10 @@ SOMETIMES: frozenset[Rewrite] = frozenset(
 _TEXT = "what is said by name in a test, an annotation or a type is looked for as it is written"
 _LOOKED_FOR = "a container, a layer or a mode is looked for by the name that it has in torch"
 _RETURNED = "what is returned is looked for in the statement that returns it"
-_TESTED = "what a loop appends behind a test may be appended once"
+_TESTED = "what a loop appends, or registers, behind a test may be put there once"
 KNOWN: dict[tuple[str, str], tuple[set[str], str]] = {
     ("functions aliased", "TSC108/hooks"): ({"-TSC108 last_output"}, _LOOKED_FOR),
     ("functions aliased", "TSC109/forms"): ({"-TSC109 bad_layer_by_name"}, _LOOKED_FOR),
-    ("all in if, imports aliased", "TSC409/lists"): ({"-TSC409 Cloned"}, _LOOKED_FOR),
     ("functions aliased", "TSC109/layers"): ({"-TSC109 copies_of"}, _LOOKED_FOR),
     ("functions aliased", "TSC306/strides"): ({"+TSC306 good_one_byte"}, _TEXT),
     ("functions aliased", "TSC402/results"): ({"-TSC402 Contrast"}, _LOOKED_FOR),
@@ -76,7 +75,7 @@ KNOWN: dict[tuple[str, str], tuple[set[str], str]] = {
     ("returned by name", "TSC108/buffers"): ({"-TSC108 Environment"}, _RETURNED),
     ("returned by name", "TSC115/written"): ({"-TSC115 step_vector"}, _RETURNED),
     ("some in if, all in with and try, padded, from imports", "TSC109/layers"): (
-        {"-TSC109 bad_appended_in_a_loop"},
+        {"-TSC109 bad_appended_in_a_loop", "-TSC109 Levels"},
         _TESTED,
     ),
 }
@@ -157,6 +156,10 @@ NOT_CURED = {
 # Findings of the rules above that a copy at their binding leaves, by the line of their statement; and why.
 LEFT: dict[str, dict[str, str]] = {
     "TSC106/blocks": {"Shortcut": "`self.body(x) + x`: an argument, bound by no statement, is written and read in one"},
+    "TSC106/layers": {
+        "Beside": "`self.act(x) + x`: one statement writes what it reads, whatever `x` is bound to",
+        "PooledAll": "`self.layers[i](out) + out`: the same",
+    },
     "TSC118/refused": {"bad_mask_of_itself": "`alive[alive] = ..`: the index is what has to be copied"},
 }
 

@@ -15,7 +15,10 @@ _PASSES = frozenset(
 )
 # Methods that exchange axes.
 TURNS = frozenset("t transpose swapaxes swapdims permute movedim moveaxis adjoint".split())
-_COLLECTIONS = frozenset({"list", "tuple", "dict", "OrderedDict", "defaultdict", "deque"})
+_OF_COLLECTIONS = frozenset({"OrderedDict", "defaultdict", "deque"})
+_COLLECTIONS = _OF_COLLECTIONS | {"list", "tuple", "dict"}
+# Lists and dicts of the standard library, by their qualified names.
+CONTAINERS = frozenset(f"collections.{name}" for name in _OF_COLLECTIONS)
 _DISPLAYS = frozenset({ast.List, ast.ListComp, ast.Tuple, ast.Dict, ast.DictComp})
 JOINS = frozenset("cat concat concatenate hstack vstack dstack column_stack row_stack".split())
 
@@ -240,8 +243,10 @@ def collects(value: ast.expr) -> bool:
 def _makes_container(func: ast.expr) -> bool:
     """`list`, `OrderedDict`, `collections.deque`."""
     match func:
-        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id="collections"), attr=name):
+        case ast.Name(id=name):
             return name in _COLLECTIONS
+        case ast.Attribute(value=ast.Name(), attr=name):  # by whatever name the module was imported
+            return name in _OF_COLLECTIONS
     return False
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from flake8_tensorcopy.engine.definitions import Class, Function, FunctionNode, Survey
 from flake8_tensorcopy.engine.features import ANYTHING, INFERENCE, MODULE_ALIAS, WRITE
 from flake8_tensorcopy.engine.forms import (
+    CONTAINERS,
     TURNS,
     applied_to,
     behind_detach,
@@ -137,6 +138,11 @@ def _members(met: _Met, cls: Class, node: ast.ClassDef) -> None:
 def _inherit(result: Survey) -> None:
     """Note of each class what its bases in the file keep in lists, and of the bases that there are such below them."""
     keeping = any(cls.holders for cls in result.classes.values())
+    imported = result.names.imported
+    for cls in result.classes.values() if keeping else ():
+        for attribute, maker in cls.holders.items():
+            if maker and imported.get(maker) in CONTAINERS and maker not in result.functions:
+                cls.holders[attribute] = ""  # `deque` under another name
     for cls in result.classes.values() if keeping else ():
         family = [cls]
         for here in family:

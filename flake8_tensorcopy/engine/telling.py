@@ -61,6 +61,7 @@ from flake8_tensorcopy.engine.forms import (
     calls_for_nothing,
     class_called,
     is_of_self,
+    last_name,
     names_again,
 )
 from flake8_tensorcopy.engine.nodes import walk
@@ -186,8 +187,8 @@ def scan(owner: Function, nodes: Iterable[ast.AST], result: Survey) -> None:
             features |= REPEAT
     for node in get(ast.Expr, ()):
         for call in (node.value,) if type(node.value) is ast.Call else calls_for_nothing(node.value):
-            if type(call.func) is ast.Attribute:
-                features |= _OF_STATEMENT[call.func.attr]
+            if type(call.func) is ast.Attribute or type(call.func) is ast.Name:
+                features |= _OF_STATEMENT[last_name(call.func)]
     for node in (*get(ast.For, ()), *get(ast.AsyncFor, ())):
         features |= SHARE
         over = (node.iter, *node.iter.args) if isinstance(node.iter, ast.Call) else (node.iter,)

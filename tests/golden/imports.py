@@ -3,12 +3,15 @@
 # mypy: ignore-errors
 """torch and its parts under other names."""
 
+import collections as c
 import types
+from collections import deque as queue
 
 import torch as th
 import torch.nn.functional as functional
-from torch import Tensor, nn as n, relu_ as activate
+from torch import Tensor, clamp, nn as n, relu_ as activate
 from torch.nn import init
+from torch.nn.functional import normalize
 
 
 def renamed(x: th.Tensor):
@@ -123,3 +126,34 @@ def numpy_is_no_torch():
 def clone_through_a_renamed_package(x: th.Tensor):
     with th.no_grad():
         return th.clone(x).detach()  # fact: CloneDetach receiver=x | -recording
+
+
+def dropped_by_name(x: th.Tensor):
+    clamp(x, 0, 1)  # fact: DroppedResult receiver=x op=clamp | twin evidence=3
+    return x
+
+
+def dropped_functional_by_name(x: th.Tensor):
+    normalize(x, dim=0)  # fact: DroppedResult receiver=x op=normalize | -twin asks=out=
+    return x
+
+
+# run: dropped_by_another_function(lambda x, low, high: x.clamp_(low, high), th.ones(3))
+def dropped_by_another_function(clamp, x: th.Tensor):
+    clamp(x, 0, 1)
+    return x
+
+
+# run: Queues(2)
+class Queues(n.Module):
+    def __init__(self, depth: int):
+        super().__init__()
+        self.first = queue()
+        for _ in range(depth):
+            self.first.append(n.Linear(2, 2))
+            # fact: UnregisteredItems attribute=first container=deque item=Linear
+        self.second = c.deque()
+        self.second.append(n.Linear(2, 2))
+        # fact: UnregisteredItems attribute=second container=deque item=Linear
+        layers = queue([n.Linear(2, 2)])
+        self.third = n.ModuleList(layers)

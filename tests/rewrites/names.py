@@ -37,6 +37,7 @@ WORDS = frozenset().union(
     mutated._SAYS_INPLACE,
     registration._HIDES,
     registration._HIDDEN,
+    snapshots._BEST,
     snapshots._KEPT,
     staleness.SNAPSHOT_WORDS,
     trained._MEANT,

@@ -12,6 +12,7 @@ from flake8_tensorcopy.engine.screens.sketch import Sketch, methods, sketch_of
 from flake8_tensorcopy.engine.source import Survey, called_name
 
 _RESULTS = frozenset({"fresh", "view", "maybe"})
+_TARGETS = frozenset({"inplace", "out"})  # arguments that say what is written
 _TENSORS = ("Tensor", "Variable", "Parameter", "Buffer", "DataLoader")  # a loader unpacks into tensors
 _MODULES = frozenset({"modules", "named_modules", "children", "named_children"})
 _BUILTINS = frozenset("len isinstance issubclass hasattr id type callable float int bool str repr print range".split())
@@ -29,21 +30,16 @@ def dropped_result(sketch: Sketch) -> bool:
     method is called on may be known for a tensor."""
     evidence = Evidence(sketch)
     return any(
-        isinstance(call.func, ast.Attribute) and _gives(evidence, call, call.func)
+        _gives(evidence, call, call.func)
         for node in sketch.function.found.get(ast.Expr, ())
         for call in calls_for_nothing(node.value)
     )
 
 
-def _gives(evidence: Evidence, node: ast.Call, func: ast.Attribute) -> bool:
-    name = func.attr
+def _gives(evidence: Evidence, node: ast.Call, func: ast.expr) -> bool:
     given = {keyword.arg for keyword in node.keywords}
-    op = ops.method(name)
-    if op is not None and op.form == "method" and not op.writes and op.result in _RESULTS and "inplace" not in given:
-        moves = op.result == "maybe" and (not op.layout or name == "contiguous")
-        if "out" not in given and (moves or op.result == "view" or ops.method(name + "_") is not None):
-            if name in library.TENSOR_ONLY or name == "clamp" or evidence.of(func.value):
-                return True
+    if isinstance(func, ast.Attribute) and _gives_by_method(evidence, func, given):
+        return True
     if not node.args or "out" in given:
         return False
     whole = evidence.survey.names.qualify(func)
@@ -53,7 +49,18 @@ def _gives(evidence: Evidence, node: ast.Call, func: ast.Attribute) -> bool:
     if op is None or op.writes or op.factory or op.result not in _RESULTS:
         return False
     functional = whole.startswith("torch.nn.functional.") and (op.inplace_flag or op.out_keyword)
-    return functional or ops.method(name + "_") is not None
+    return functional or ops.method(whole.rpartition(".")[2] + "_") is not None
+
+
+def _gives_by_method(evidence: Evidence, func: ast.Attribute, given: set[str | None]) -> bool:
+    name = func.attr
+    op = ops.method(name)
+    if op is None or op.form != "method" or op.writes or op.result not in _RESULTS or not given.isdisjoint(_TARGETS):
+        return False
+    moves = op.result == "maybe" and (not op.layout or name == "contiguous")
+    if not moves and op.result != "view" and ops.method(name + "_") is None:
+        return False
+    return name in library.TENSOR_ONLY or name == "clamp" or evidence.of(func.value)
 
 
 class Evidence:
