@@ -29,7 +29,7 @@ from flake8_tensorcopy.engine.graph import (
 )
 from flake8_tensorcopy.engine.keeping import ACTIVATIONS, Keeps, kept_by
 from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
-from flake8_tensorcopy.engine.linked import linked, operand
+from flake8_tensorcopy.engine.linked import dtype_of, linked, on_graph, operand
 from flake8_tensorcopy.engine.nodes import children, start_of
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
@@ -385,8 +385,6 @@ def _next_to_nothing(run: Run, node: ast.expr) -> bool:
 
 def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     """A write to one of the views that `unbind`, `chunk`, `split` or a loop over a tensor made."""
-    from flake8_tensorcopy.engine.linked import on_graph
-
     if not write.grad or any(link.kind in (DETACH, NUMPY) for link in links):
         return
     maker = next((link for link in links if link.kind == VIEW and link.op in _SEVERAL), None)
@@ -423,8 +421,6 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
 
 def _of_integers(ref: Ref) -> bool:
     """Whether a tensor holds integers or bools, which require no grad, whatever they were cast from."""
-    from flake8_tensorcopy.engine.linked import dtype_of
-
     cast = any(link.op in _INTEGRAL for link in ref.chain)
     return cast or dtype_of(ref).startswith(("int", "uint", "bool"))
 

@@ -30,9 +30,9 @@ def module_alias(sketch: Sketch) -> bool:
 
 
 def stale_snapshot(sketch: Sketch) -> bool:
-    """A module is asked for its state or parameters, there or in what is called or by another method, or for a weight;
-    and a module is trained or loaded, or something is written that it is asked for its state; or the state is kept on
-    the object.  Or an object keeps the data of a tensor, and something is written."""
+    """What a module is asked for, or a weight, is kept, there or in what is called or by another method; and a module
+    is trained or loaded, or something is written that it is asked for its state; or the state is kept on the object.
+    Or an object keeps the data of a tensor, and something is written."""
     function = sketch.function
     if sketch.features & WRITE and sketch.features & DETACH and _keeps_data(function):
         return True
@@ -150,7 +150,6 @@ def _given_to_train(survey: Survey) -> bool:
         for function in survey.all
         if "train" in function.calls
         for node in function.found.get(ast.Call, ())
-        if isinstance(node, ast.Call)
     )
 
 
