@@ -36,8 +36,27 @@ PLAIN = (
     "a == 1 and b == 2 and c == 3 and d + 1",
     "a and b and c and d and e and f and g and h + 1 and i * 2 and -1",
     "a or not b or not c or not d",
+    "-x",
+    "-(a + b)",
+    "--x[0]",
+    "-1.5",
+    "1.5e-06",
+    "a + b + c",
+    "a + (b + c)",
+    "(a - b) * c / (d * e)",
+    "a * -b",
+    "-(not a)",
+    "(a == b) == c",
+    "-n <= i + 1 < len(xs) - 1",
+    "(a or b) + (not c)",
+    "[]",
+    "()",
+    "(a,)",
+    "isinstance(x, (list, tuple))",
+    "x.shape != (n, 1)",
+    "[a, [b], (c, d)] + xs[:2]",
 )
-OTHERS = "f(*xs)|f(**kw)|x[::2]|x[1,]|x[*a, b]|-x|-1.5|a + b + c|a << b|u'x'|1.5|1 .real|(a == b) == c|...".split("|")
+OTHERS = "f(*xs)|f(**kw)|x[::2]|x[1,]|x[*a, b]|(a, *b)|+x|a ** b|a << b|u'x'|1e999|1 .real|a if b else c|...".split("|")
 
 
 @pytest.mark.parametrize("text", PLAIN)

@@ -244,9 +244,12 @@ def analyse(
         found.functions.pop(name, None)
         found.classes.pop(name, None)
     chosen: list[Function] = []
+    plans: dict[int, set[str]] = {}  # the kinds that are possible with these features
     for function in found.all:
         features = function.features | (inherited.get(function.cls, 0) if function.cls is not None else 0)
-        possible = {kind for need, kind in wanted if features & need == need}
+        possible = plans.get(features)
+        if possible is None:
+            possible = plans[features] = {kind for need, kind in wanted if features & need == need}
         if not possible or not _may_hold(sketches.of(function), possible):
             continue
         if function.depth > MAX_DEPTH:

@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.values import Obj, Value
 class Args:
     """The evaluated arguments of one call."""
 
-    __slots__ = ("keywords", "lists", "node", "nodes", "read", "spread", "values")
+    __slots__ = ("_all", "keywords", "lists", "node", "nodes", "read", "spread", "values")
 
     def __init__(self, run: Run, node: ast.Call) -> None:
         self.node = node
@@ -43,19 +43,29 @@ class Args:
                 run.use_deep(value, keyword.value, "argument")
             else:
                 self.keywords[keyword.arg] = (keyword.value, value)
+        self._all = [*zip(self.nodes, self.values, strict=True), *self.keywords.values()]
         if run.function.cls is not None and run.function.cls.keeps:
             passed(run, node, self)
 
+    @classmethod
+    def of_one(cls, node: ast.Call, at: ast.expr, value: Value) -> Args:
+        """Those of a call that is given one thing, which is evaluated already."""
+        args = cls.__new__(cls)
+        args.node, args.nodes, args.values, args._all = node, [at], [value], [(at, value)]
+        args.keywords, args.lists, args.spread, args.read = {}, {}, False, False
+        return args
+
     def use(self, run: Run, role: str = "argument", deep: bool = True) -> None:
         """Every argument is read."""
-        for node, value in self.all():
+        for node, value in self._all:
             if deep:
                 run.use_deep(value, node, role)
             else:
                 run.use(value, node, role)
 
     def all(self) -> list[tuple[ast.expr, Value]]:
-        return [*zip(self.nodes, self.values, strict=True), *self.keywords.values()]
+        """Each argument, those by position first, as it is written and as it is."""
+        return self._all
 
     def given(self, known: list[Value]) -> list[Value]:
         """The values of keywords, beside those that are known already."""
@@ -63,7 +73,7 @@ class Args:
 
     def objs(self) -> tuple[Obj, ...]:
         """What the arguments refer to."""
-        return tuple(operand(ref) for _, value in self.all() for ref in value.refs)
+        return tuple([operand(ref) for _, value in self._all for ref in value.refs])
 
     def flag(self, name: str, position: int = -1) -> bool:
         """Whether a boolean argument is written as True."""

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from flake8_tensorcopy.engine.nodes import FIELDS
+from flake8_tensorcopy.engine.nodes import FIELDS, NODES_ONLY
 
 Buckets = defaultdict[type[ast.AST], list[Any]]
 
@@ -45,12 +45,6 @@ TELLING = frozenset(
     }
 )
 _CLOSED = frozenset({ast.Import, ast.ImportFrom})  # nothing in them is looked at
-
-# Lists that hold nodes and nothing else, in whatever node they are.
-_OF_NODES = frozenset(
-    "args body cases comparators decorator_list elts finalbody generators handlers ifs items keywords orelse "
-    "values".split()
-)
 
 
 class _Expressions(dict[type[ast.AST], bool]):
@@ -118,7 +112,7 @@ def gather(nodes: Iterable[ast.AST]) -> tuple[Buckets, set[str], set[str], int]:
                 for field in FIELDS[kind]:
                     child = getattr(node, field, None)
                     if child.__class__ is list:
-                        into += child if field in _OF_NODES else [item for item in child if isinstance(item, ast.AST)]
+                        into += child if field in NODES_ONLY else [item for item in child if isinstance(item, ast.AST)]
                     elif isinstance(child, ast.AST):
                         into.append(child)
         level = deeper

@@ -46,9 +46,10 @@ def evaluate(run: Run, node: ast.expr) -> Value:
 
 def fresh(run: Run, node: ast.AST, kind: str, made: str, *sources: Value, **facts: Any) -> Value:
     """A new storage made by this expression."""
-    source = tuple(ref.obj for value in sources for ref in value.refs)
-    made_of = tuple(ref for value in sources for ref in value.refs)
-    facts.setdefault("operands", tuple(operand(ref) for ref in made_of))
+    made_of = tuple([ref for value in sources for ref in value.refs])
+    source = tuple([ref.obj for ref in made_of])
+    if "operands" not in facts:
+        facts["operands"] = tuple([operand(ref) for ref in made_of])
     return Value((Ref(Obj(kind, "fresh", node, made=made, source=source, inputs=made_of, **facts)),))
 
 
@@ -66,7 +67,8 @@ def constant(_run: Run, node: ast.Constant) -> Value:
 
 
 def name_read(run: Run, node: ast.Name) -> Value:
-    value = run.now.env.get(node.id)
+    state = run.now
+    value = state.env.get(node.id)
     if value is None:
         imported = run.names.imported.get(node.id)
         if imported is not None:
@@ -75,7 +77,7 @@ def name_read(run: Run, node: ast.Name) -> Value:
     for ref in value.refs:
         if ref.place is not None:
             ref.place.read = True
-    return live_here(run, value)
+    return live_here(run, value) if state.arms and len(value.refs) > 1 else value
 
 
 def live_here(run: Run, value: Value) -> Value:
@@ -92,7 +94,7 @@ def is_imported(run: Run, node: ast.expr) -> str | None:
     root = node
     while isinstance(root, ast.Attribute):
         root = root.value
-    if isinstance(root, ast.Name) and root.id not in run.now.env:
+    if isinstance(root, ast.Name) and root.id in run.names.imported and root.id not in run.now.env:
         return run.names.qualify(node)
     return None
 

@@ -15,7 +15,6 @@ from flake8_tensorcopy.engine.duplicates import assigned_update
 from flake8_tensorcopy.engine.evaluate import evaluate, outside_of
 from flake8_tensorcopy.engine.features import COSTS, GROWN, KEPT_ITEMS, LAYOUT, STATE_DICT
 from flake8_tensorcopy.engine.forms import calls_for_nothing
-from flake8_tensorcopy.engine.generators import leaves_early
 from flake8_tensorcopy.engine.graph import (
     in_inference_mode,
     made_in_inference_mode,
@@ -72,7 +71,7 @@ def run_function(module: Module, function: Function) -> Run:
         run.tape.in_inference = int(in_inference_mode(module, function))
         _bind_parameters(run, node)
         _block(run, node.body)
-        for inner in _direct(node.body):
+        for inner in _direct(node.body) if function.inner else ():
             _inner_function(run, run.module.nested(inner))
     for one in function.inner:
         if isinstance(one, ast.Lambda) and one not in within and _calls(one.body):
@@ -356,17 +355,14 @@ def _changed(before: State | None, after: State) -> bool:
 
 def _for(run: Run, node: ast.For | ast.AsyncFor) -> None:
     value = evaluate(run, node.iter)
-    looks = run.loop_looks.get(node)
-    if looks is None:  # an inner loop is met many times
-        looks = run.loop_looks[node] = (leaves_early(node), _may_leave_or_grow(node))
-    run.leaves_early = looks[0]
+    run.begins = node
     run.use_iterated(value, node.iter)
-    run.leaves_early = False
+    run.begins = None
     finish(run)
 
     run.iterating.append(node.iter)
-    known = exact_items(run, value) if not run.loop and not looks[1] else None
-    if known is not None and not 1 <= len(known) <= MAX_COUNTED:
+    known = exact_items(run, value, MAX_COUNTED) if not run.loop else None
+    if not known or _may_leave_or_grow(node):
         known = None
 
     def head() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.aliases import shallow
@@ -142,7 +143,16 @@ def _getattr(run: Run, node: ast.Call, args: Args) -> Value:
     return UNKNOWN
 
 
+def _exception(run: Run, node: ast.Call, args: Args) -> Value:
+    """`ValueError(..)` only holds what it is given."""
+    args.use(run)
+    return Value((Ref(Obj("unknown", "unknown", node, made="call", refuted=True, operands=args.objs())),))
+
+
+_EXCEPTIONS = [name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)]
+
 BUILTINS: dict[str, Special] = {
+    **dict.fromkeys(_EXCEPTIONS, _exception),
     **dict.fromkeys(("len", "isinstance", "issubclass", "hasattr", "id", "type", "callable"), _number),
     **dict.fromkeys(("float", "int", "bool", "str", "repr", "round"), _to_number),
     **dict.fromkeys(("print", "tqdm"), _log),

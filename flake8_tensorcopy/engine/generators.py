@@ -61,22 +61,19 @@ def spend(run: Run, value: Value, node: ast.AST) -> None:
         used = Write(node, run.stmt, obj.made, "spent", ref, state.arms | ref.arms, run.loop)
         used.tick = run.count()
         supply = run.token(obj)
-        before = [
-            one
-            for one in sorted(state.written(supply), key=_tick)
-            if not exclusive(one.arms, used.arms) and (one.node is not node or one.loop != run.loop)
-        ]
-        if before:
-            run.spent_twice.setdefault(obj, (before[0].node, node))
+        first: Write | None = None
+        for one in state.written(supply):
+            if (first is None or one.tick < first.tick) and (one.node is not node or one.loop != run.loop):
+                if not exclusive(one.arms, used.arms):
+                    first = one
+        if first is not None:
+            run.spent_twice.setdefault(obj, (first.node, node))
             if not given and all(one_shot(one.obj) for one in refs):
-                _late(run, ref.place, obj, before[0].node, node)
-        if not run.leaves_early:
+                _late(run, ref.place, obj, first.node, node)
+        complete = run.begins is None or not _leaves_early(run.begins)
+        if complete:
             state.add_write(supply, used)
-        run.spent.append(Spent(obj, node, bool(used.arms), not run.leaves_early))
-
-
-def _tick(write: Write) -> int:
-    return write.tick
+        run.spent.append(Spent(obj, node, bool(used.arms), complete))
 
 
 def _late(run: Run, place: Place, obj: Obj, first: ast.AST, node: ast.AST) -> None:
@@ -134,7 +131,7 @@ def spent_by_function(run: Run, node: ast.Call, done: Run, values: list[Value], 
             run.use_iterated(value, given)
 
 
-def leaves_early(node: ast.For | ast.AsyncFor) -> bool:
+def _leaves_early(node: ast.For | ast.AsyncFor) -> bool:
     """Whether the body of a loop may stop before the end."""
     pending: list[tuple[ast.AST, bool]] = [(one, True) for one in node.body]
     while pending:

@@ -95,7 +95,7 @@ def accumulate(run: Run, node: ast.AST, losses: list[Obj]) -> None:
     for loss in losses:
         if off(loss):
             continue  # what `backward()` starts from: `y.backward(torch.ones_like(y))`
-        made_from = list(ancestors(loss, without=off))
+        made_from = ancestors(loss, without=off)
         if _opaque(loss) or any(one.made == "call" and _opaque(one) for one in made_from):
             reached.update(obj for obj in run.gradients if obj.parent is not None and not _let_go(run, obj.parent))
         reached.update(made_from)

@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flake8_tensorcopy.engine.linked import on_graph
 from flake8_tensorcopy.engine.modes import (
@@ -76,22 +76,28 @@ class Tape:
         self.in_inference = 0
 
 
-def ancestors(obj: Obj, without: Callable[[Obj], bool] | None = None) -> Iterator[Obj]:
+def ancestors(obj: Obj, without: Callable[[Obj], bool] | None = None) -> list[Obj]:
     """What a value was computed from, itself first, each once; an attribute or item stands for its owner too.
 
     `without` tells what is left out, with all that lies behind it.
     """
+    found: list[Obj] = []
     pending = [obj]
-    seen: set[Obj] = set()
-    while pending and len(seen) < MAX_ANCESTORS:
-        one = pending.pop()
-        if one in seen or (without is not None and without(one)):
+    seen = {obj}
+    for one in pending:  # the list grows meanwhile
+        if without is not None and without(one):
             continue
-        seen.add(one)
-        yield one
-        pending.extend(one.operands)
-        if one.parent is not None:
+        found.append(one)
+        if len(found) == MAX_ANCESTORS:
+            break
+        for other in one.operands:
+            if other not in seen:
+                seen.add(other)
+                pending.append(other)
+        if one.parent is not None and one.parent not in seen:
+            seen.add(one.parent)
             pending.append(one.parent)
+    return found
 
 
 def root_of(obj: Obj) -> Obj:
@@ -383,6 +389,14 @@ def _after(module: Module, statement: ast.stmt, on: bool) -> bool:
     return on
 
 
+# Statements in which grad mode, the class or the function may be another one for what stands in them.
+_BLOCKS = frozenset(
+    {
+        ast.AsyncFunctionDef, ast.AsyncWith, ast.ClassDef, ast.FunctionDef, ast.If, ast.Module, ast.Try, ast.With,
+    }
+)  # fmt: skip
+
+
 def _mentions(module: Module) -> dict[str, list[Mention]]:
     """Every name and attribute that is read anywhere in the file, by its last part."""
     defined = set(module.survey.classes)
@@ -391,9 +405,23 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
         defined.add(function.name)
         functions[function.node] = function
     found: dict[str, list[Mention]] = {}
-    pending: list[tuple[ast.AST, str, str, bool]] = [(module.survey.body.node, "", "", True)]
+    pending: list[tuple[Any, str, str, bool]] = [(module.survey.body.node, "", "", True)]
     while pending:
         node, cls, within, on = pending.pop()
+        kind = type(node)
+        if kind is ast.Name:
+            if isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append(Mention(within, on, ""))
+            continue
+        if kind is ast.Attribute:
+            value = node.value
+            own = type(value) is ast.Name and value.id in ("self", "cls")
+            found.setdefault(node.attr, []).append(Mention(within, on, cls if own else ""))
+            pending.append((value, cls, within, on))
+            continue
+        if kind not in _BLOCKS:
+            pending.extend([(child, cls, within, on) for child in children(node) if type(child) is not ast.Constant])
+            continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             known = functions.get(node) or module.nested(node)
             defined.add(node.name)
@@ -415,14 +443,6 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
                 pending.append((call, cls, within, on))
             pending.extend((item, cls, within, now) for item, now in _in_order(module, node.body, inside))
             continue
-        if isinstance(node, (ast.Module, ast.If, ast.Try)):
-            modes: dict[ast.AST, bool] = dict(_in_order(module, node.body, on))
-            pending.extend((child, cls, within, modes.get(child, on)) for child in children(node))
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.setdefault(node.id, []).append(Mention(within, on, ""))
-        elif isinstance(node, ast.Attribute):
-            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            found.setdefault(node.attr, []).append(Mention(within, on, cls if own else ""))
-        pending.extend((child, cls, within, on) for child in children(node))
+        modes: dict[ast.AST, bool] = dict(_in_order(module, node.body, on))
+        pending.extend((child, cls, within, modes.get(child, on)) for child in children(node))
     return {name: mentions for name, mentions in found.items() if name in defined}

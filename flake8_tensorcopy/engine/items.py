@@ -17,8 +17,9 @@ PER_KEY = ("each", "varies")
 _TOLD_APART = frozenset({"tensor", "array", "unknown", *CONTAINERS})
 
 
-def exact_items(run: Run, value: Value) -> list[Value] | None:
-    """The items of a list or tuple that this function made, if each is known by its position."""
+def exact_items(run: Run, value: Value, most: int | None = None) -> list[Value] | None:
+    """The items of a list or tuple that this function made, if each is known by its position, and there are at `most`
+    so many."""
     obj = value.obj
     if obj is None or obj.kind not in ("list", "tuple") or obj.owner != "fresh" or obj.data is not None:
         return None
@@ -27,6 +28,8 @@ def exact_items(run: Run, value: Value) -> list[Value] | None:
     fields = run.now.fields(obj)
     if not fields and obj.operands:
         return None  # what an operator made of other lists
+    if most is not None and len(fields) > most:
+        return None
     items = [fields.get(f"[{position}]") for position in range(len(fields))]
     return [item for item in items if item is not None] if None not in items else None
 

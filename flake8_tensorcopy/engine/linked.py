@@ -18,11 +18,15 @@ SCALES = frozenset("+ - * / clone mean sum add sub mul div true_divide lerp add_
 PAIRS = frozenset({"max", "min", "median", "nanmedian"})
 
 OFF = "off the graph"
+_DETACHING = frozenset({DETACH, NUMPY})
 
 
 def detached(ref: Ref) -> bool:
     """Whether a reference is off the graph of its storage."""
-    return any(link.kind in (DETACH, NUMPY) for link in ref.chain) or positions(ref)
+    for link in ref.chain:
+        if link.kind in _DETACHING:
+            return True
+    return positions(ref)
 
 
 def positions(ref: Ref) -> bool:

@@ -427,10 +427,7 @@ def _call_layers(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) 
         if obj is None or obj.kind != "module" or isinstance(obj.data, Class):
             run.use(value, where, "operand")
             return fresh(run, node, "unknown", "call", operands=args.objs())
-        inner = Args.__new__(Args)
-        inner.node, inner.nodes, inner.values = node, [where], [value]
-        inner.keywords, inner.lists, inner.spread, inner.read = {}, {}, False, False
-        value = call_module(run, node, obj, inner, shown)
+        value = call_module(run, node, obj, Args.of_one(node, where, value), shown)
     return value
 
 

@@ -69,17 +69,17 @@ class Names:
 
     def qualify(self, node: ast.expr) -> str | None:
         """The qualified name of a dotted expression whose root is imported."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return None
-        root = self.imported.get(node.id)
+        name = node
+        while isinstance(name, ast.Attribute):
+            name = name.value
+        root = self.imported.get(name.id) if isinstance(name, ast.Name) else None
         if root is None:
             return None
-        parts.append(root)
-        return canonical(".".join(reversed(parts)))
+        rest = ""
+        while isinstance(node, ast.Attribute):
+            rest = f".{node.attr}{rest}"
+            node = node.value
+        return canonical(root + rest)
 
 
 @lru_cache(maxsize=4096)

@@ -21,6 +21,11 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
 
 
 FIELDS = _Fields()
+# Those that are lists of nodes and nothing else, in whatever node they are.
+NODES_ONLY = frozenset(
+    "args body cases comparators decorator_list elts finalbody generators handlers ifs items keywords orelse targets "
+    "values".split()
+)
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -28,8 +33,8 @@ def children(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in FIELDS[type(node)]:
         child = getattr(node, name, None)
-        if isinstance(child, list):
-            found += [item for item in child if isinstance(item, ast.AST)]
+        if type(child) is list:
+            found += child if name in NODES_ONLY else [item for item in child if isinstance(item, ast.AST)]
         elif isinstance(child, ast.AST):
             found.append(child)
     return found
@@ -41,8 +46,8 @@ def walk(node: ast.AST) -> list[ast.AST]:
     for one in found:  # the list grows meanwhile
         for name in FIELDS[type(one)]:
             child = getattr(one, name, None)
-            if isinstance(child, list):
-                found += [item for item in child if isinstance(item, ast.AST)]
+            if type(child) is list:
+                found += child if name in NODES_ONLY else [item for item in child if isinstance(item, ast.AST)]
             elif isinstance(child, ast.AST):
                 found.append(child)
     return found

@@ -308,12 +308,15 @@ def mixed(value: Value, ref: Ref) -> bool:
     storage of its own, another part, or perhaps a copy."""
     if value.mixed_with(ref):
         return True
-    if any(other.obj is not ref.obj and any(link.kind == MAYBE for link in other.chain) for other in value.refs):
-        return True
-    return any(
-        _perhaps_apart(other.chain, ref.chain) or not must_overlap(other.chain, ref.chain)
-        for other in beside(value, ref)
-    )
+    for other in value.refs:
+        if other.obj is not ref.obj:
+            for link in other.chain:
+                if link.kind == MAYBE:
+                    return True
+    for other in beside(value, ref):
+        if _perhaps_apart(other.chain, ref.chain) or not must_overlap(other.chain, ref.chain):
+            return True
+    return False
 
 
 def beside(value: Value, ref: Ref) -> tuple[Ref, ...]:
@@ -336,6 +339,11 @@ def _perhaps_apart(one: Chain, other: Chain) -> bool:
 def all_passes(chain: Chain, loop: tuple[int, ...], iterating: list[ast.AST], held: Chain) -> Chain:
     """The derivation of a write in `loop`, as it looks from inside these to who holds a part: a loop that is over has
     written every row, but the row of one pass no more in a later one."""
+    for link in chain:
+        if isinstance(link.key, Row):
+            break
+    else:
+        return chain
     met = {(link.key.node, link.key.loop[:-1]) for link in held if isinstance(link.key, Row)}
     over = [
         isinstance(link.key, Row)

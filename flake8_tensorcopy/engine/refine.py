@@ -8,7 +8,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.graph import may_set_mode
 from flake8_tensorcopy.engine.modes import mode_of
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import stands_in, walk
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.unwrapped import is_layer
 from flake8_tensorcopy.engine.values import (
@@ -23,10 +23,11 @@ from flake8_tensorcopy.engine.values import (
 
 def refine(run: Run, test: ast.expr, taken: bool) -> None:
     """What a test proves of a name in its arm."""
-    for node in walk(test) if run.asks_guards else ():
+    asked = run.asks_guards
+    for node in walk(test) if asked is None else asked:
         if isinstance(node, ast.Attribute) and node.attr in library.GUARDS and isinstance(node.value, ast.Name):
             held = run.now.env.get(node.value.id)
-            if held is not None:
+            if held is not None and (asked is None or stands_in(node, test)):
                 run.guarded.update(ref.obj for ref in held.refs)
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, taken = test.operand, not taken

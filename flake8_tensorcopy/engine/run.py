@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.unwrapped import Step
 
 T = TypeVar("T")
+_WHOLE = frozenset({"tensor", "array", "module", "function", "class"})  # kinds of objects that are no containers
 
 
 class Run:
@@ -122,7 +123,7 @@ class Run:
         self.stepped: list[Stepped] = []
         self.spent: list[Spent] = []
         self.spent_twice: dict[Obj, tuple[ast.AST, ast.AST]] = {}
-        self.leaves_early = False  # the loop that begins may stop before the end
+        self.begins: ast.For | ast.AsyncFor | None = None  # the loop whose iterable the statement goes through
         self.params: list[Obj] = []
         self.given: dict[str, int] = {}  # the versions of the names that stand for them
         self.devices = Devices()
@@ -140,7 +141,6 @@ class Run:
         self.about: dict[tuple[object, ...], tuple[Obj, ast.AST | None]] = {}  # whose evidence to ask at the end
         self.each: dict[tuple[Obj, str], Value] = {}
         self.iterating: list[ast.AST] = []  # what the loops under way iterate over
-        self.loop_looks: dict[ast.AST, tuple[bool, bool]] = {}  # of loops met: see `flow._for`
         self.any_items: dict[Obj, Obj] = {}
         self.siblings: dict[str, frozenset[str]] = {}
         self.rebindings: list[tuple[Place, DeadRebinding, Ref]] = []
@@ -243,16 +243,23 @@ class Run:
         return not found or any(node.attr[:4] == "grad" for node in found.get(ast.Attribute, ()))
 
     @cached_property
-    def asks_guards(self) -> bool:
-        """The same of what guards a conversion: a dtype, a device."""
+    def asks_guards(self) -> list[ast.Attribute] | None:
+        """Where it names what guards a conversion, a dtype or a device; None of functions inside others."""
         found = self.function.found
-        return not found or any(node.attr in library.GUARDS for node in found.get(ast.Attribute, ()))
+        return [node for node in found.get(ast.Attribute, ()) if node.attr in library.GUARDS] if found else None
 
     def names_in(self, node: ast.AST) -> tuple[str, ...]:
         """The names that an expression mentions."""
         known = self._names.get(node)
         if known is None:
-            known = self._names[node] = tuple(sorted({n.id for n in walk(node) if isinstance(n, ast.Name)}))
+            inner = node.left if isinstance(node, ast.Compare) and _against_constant(node) else node
+            while isinstance(inner, ast.Attribute):
+                inner = inner.value
+            if isinstance(inner, ast.Name):
+                known = (inner.id,)
+            else:
+                known = tuple(sorted({n.id for n in walk(inner) if isinstance(n, ast.Name)}))
+            self._names[node] = known
         return known
 
     def short(self, node: ast.AST) -> str:
@@ -303,10 +310,11 @@ class Run:
         return Value(tuple(Ref(ref.obj, (*ref.chain, link), place, frozenset(), ref.arms) for ref in held.refs))
 
     def field(self, obj: Obj, key: str) -> Value:
-        found = self.now.fields(obj).get(key)
+        state = self.now
+        found = state.fields(obj).get(key)
         if found is None:
-            found = self.entry_field(self.now, obj, key)
-            self.now.set_field(obj, key, found)
+            found = self.entry_field(state, obj, key)
+            state.set_field(obj, key, found)
             if key == ".grad":
                 self.gradients.update((held.obj, None) for held in found.refs if held.obj.parent is obj)
         return found
@@ -359,14 +367,16 @@ class Run:
         if role == "looked at":
             self.devices.operands.add(node)
             return
-        whole = whole or value
-        several = len(whole.refs) > 1
         if role in ("operand", "difference") and not self.devices.storing:
             self.devices.operands.add(node)
         if self.state is not None and self.state.flights:
             self.host_use(value, node, role)
         if role == "test" and self.loop and self.function.features & STEPS:
             self._waits_for(value, node, "test")
+        if not value.refs:
+            return
+        whole = whole or value
+        several = len(whole.refs) > 1
         for ref in value.refs:
             # What this very statement puts into a slot is used where it is put there.
             if ref.place is not None and not self._just_made(ref.place):
@@ -420,11 +430,13 @@ class Run:
     def use_deep(self, value: Value, node: ast.AST, role: str) -> None:
         """A container is handed on: its items are read too."""
         self.use(value, node, role)
+        pending = [(ref.obj, ref.arms) for ref in value.refs if ref.obj.kind not in _WHOLE]
+        if not pending:
+            return
         seen: set[Obj] = set()
-        pending = [(ref.obj, ref.arms) for ref in value.refs]
         while pending and len(seen) < 50:
             obj, arms = pending.pop()
-            if obj in seen or obj.kind in ("tensor", "array", "module", "function", "class"):
+            if obj in seen or obj.kind in _WHOLE:
                 continue
             seen.add(obj)
             if self.shares and role == "argument":
@@ -652,6 +664,11 @@ class Run:
         """Whether a stale read of this binding after this write is known that is at least as strong."""
         mark = (StaleRead, site, reader.name, reader.node)
         return mark in self.facts and not strength > self.strengths.get(mark, ())
+
+
+def _against_constant(node: ast.Compare) -> bool:
+    """`x.y is None`: what stands on the right names nothing."""
+    return len(node.comparators) == 1 and isinstance(node.comparators[0], ast.Constant)
 
 
 def last_state(run: Run) -> State | None:

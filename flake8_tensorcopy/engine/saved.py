@@ -451,7 +451,7 @@ def _by_hand(run: Run, write: Write) -> bool:
 
 def _from_arguments(obj: Obj) -> tuple[str, ...]:
     """The arguments that a new value was computed from, which may require grad."""
-    behind_it = list(ancestors(obj)) if obj.owner == "fresh" else []
+    behind_it = ancestors(obj) if obj.owner == "fresh" else []
     if any(one.kind == "module" and frozen(one) for one in behind_it):
         return ()
     return tuple(

@@ -103,7 +103,9 @@ def finish(run: Run) -> None:
         for write in sorted(writes - ref.seen, key=_in_order):
             if write in state.absorbed.get(place, ()):
                 continue
-            if use.tick < write.tick or any(link.node is write.node for link in ref.chain[ref.held :]):
+            if use.tick < write.tick:
+                continue
+            if len(ref.chain) > ref.held and any(link.node is write.node for link in ref.chain[ref.held :]):
                 continue
             if _other_item(run, write, ref):
                 continue
@@ -113,7 +115,10 @@ def finish(run: Run) -> None:
             mark = (id(place), id(write))
             if mark in seen:
                 continue
-            if exclusive(write.arms, ref.arms) or exclusive(write.arms, state.arms) or exclusive(ref.arms, state.arms):
+            arms = write.arms
+            if arms and (exclusive(arms, ref.arms) or exclusive(arms, state.arms)):
+                continue
+            if ref.arms and exclusive(ref.arms, state.arms):
                 continue
             written = all_passes(write.ref.chain, write.loop, run.iterating, ref.chain)
             if not must_overlap(ref.chain, written) or not same_derivation(ref, write.ref):

@@ -349,8 +349,12 @@ def _under(value: Value, arms: frozenset[Arm], path: frozenset[Arm]) -> Value:
     """The value as this path leaves it: what the path's own tests contradict is gone."""
     if not value.refs or not (arms or path):
         return value
-    live = [ref for ref in value.refs if not exclusive(ref.arms, path)] or value.refs
-    return Value(tuple(ref.under(arms) if arms else ref for ref in live), value.kind, value.const)
+    live = [ref for ref in value.refs if not exclusive(ref.arms, path)] if path else value.refs
+    if not live:
+        live = value.refs
+    if arms:
+        return Value(tuple([ref.under(arms) for ref in live]), value.kind, value.const)
+    return value if len(live) == len(value.refs) else Value(tuple(live), value.kind, value.const)
 
 
 def join_all(states: Iterable[State | None], entry_field: EntryField) -> State | None:

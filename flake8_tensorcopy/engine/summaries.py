@@ -163,7 +163,7 @@ def _switched(run: Run, index: dict[Obj, int], ticks: list[int]) -> list[Carried
     """What the function told whether to require grad, as its callers find it, in order."""
     found: dict[Carried, None] = {}
     for one in run.tape.switched:
-        behind_it = list(ancestors(one.obj))
+        behind_it = ancestors(one.obj)
         stars = [obj for obj in behind_it if obj.owner == "argument" and obj.kind == "list" and obj not in index]
         index = {**index, **dict.fromkeys(stars, REST)}
         after = bisect_right(ticks, one.tick)

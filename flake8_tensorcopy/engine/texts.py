@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from math import isfinite
 
 _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
@@ -58,30 +59,40 @@ def _plain(node: ast.AST) -> str | None:
         base, index = _atom(node.value), _index(node.slice)
         return None if base is None or index is None else f"{base}[{index}]"
     if isinstance(node, ast.Constant):
-        plain = node.value is None or isinstance(node.value, (bool, int, str))
-        return repr(node.value) if plain and node.kind is None else None
+        known = node.value
+        plain = known is None or isinstance(known, (bool, int, str)) or (isinstance(known, float) and isfinite(known))
+        return repr(known) if plain and node.kind is None else None
     if isinstance(node, ast.Compare):
-        parts = [_operand(side) for side in (node.left, *node.comparators)]
+        parts = [_within(side, _COMPARED + 1) for side in (node.left, *node.comparators)]
         if None in parts:
             return None
         signs = [f"{_SIGNS[type(op)]} {part}" for op, part in zip(node.ops, parts[1:], strict=True)]
         return " ".join([parts[0] or "", *signs])
     if isinstance(node, ast.BinOp):
-        sign = _ARITHMETIC.get(type(node.op))
-        left, right = _operand(node.left), _operand(node.right)
+        sign, level = _ARITHMETIC.get(type(node.op)), _level(node)
+        left, right = _within(node.left, level), _within(node.right, level + 1)
         return None if sign is None or left is None or right is None else f"{left} {sign} {right}"
     if isinstance(node, ast.UnaryOp):
         if isinstance(node.op, ast.Not):
             negated = _within(node.operand, _NOT)
             return None if negated is None else f"not {negated}"
-        number = node.operand
-        plain = isinstance(node.op, ast.USub) and isinstance(number, ast.Constant) and type(number.value) is int
-        return f"-{_plain(number)}" if plain else None
+        negated = _within(node.operand, _SIGN) if isinstance(node.op, ast.USub) else None
+        return None if negated is None else f"-{negated}"
     if isinstance(node, ast.BoolOp):
         joint, level = (" and ", _AND) if isinstance(node.op, ast.And) else (" or ", _OR)
         # Each part stands one level higher than the one before it: `a == 1 and b == 1 and (c == 1)`.
         parts = [_within(one, level + count) for count, one in enumerate(node.values, 1)]
         return None if None in parts else joint.join(parts)  # type: ignore[arg-type]
+    if isinstance(node, (ast.Tuple, ast.List)):
+        parts = [_plain_argument(one) for one in node.elts]
+        if None in parts:
+            return None
+        inside = ", ".join(parts)  # type: ignore[arg-type]
+        if isinstance(node, ast.List):
+            return f"[{inside}]"
+        return f"({inside},)" if len(parts) == 1 else f"({inside})"
+    if isinstance(node, ast.Slice):
+        return _index(node)
     return None
 
 
@@ -117,11 +128,6 @@ def _index(node: ast.expr) -> str | None:
 def _atom(node: ast.expr) -> str | None:
     """What may stand before a dot or a bracket as it is."""
     return _plain(node) if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else None
-
-
-def _operand(node: ast.expr) -> str | None:
-    """What needs no brackets on a side of a comparison."""
-    return _plain(node) if isinstance(node, ast.Constant) else _atom(node)
 
 
 def _plain_argument(node: ast.expr) -> str | None:

@@ -122,10 +122,14 @@ def moved_by(
     What is written into, as a momentum, has the gradients from there on.
     """
     if run.within:
-        behind = [one for value in values for ref in value.refs for one in ancestors(ref.obj)]
-        owners = dict.fromkeys(one.parent for one in behind if one.slot == ".grad" and one.parent is not None)
-        if run.trail.momenta:
-            owners |= dict.fromkeys(owner for one in behind for owner in run.trail.momenta.get(one, ()))
+        owners: dict[Obj, None] = {}
+        momenta = run.trail.momenta
+        for obj in dict.fromkeys([ref.obj for value in values for ref in value.refs]):
+            for one in ancestors(obj):
+                if one.slot == ".grad" and one.parent is not None:
+                    owners[one.parent] = None
+                if momenta:
+                    owners |= dict.fromkeys(momenta.get(one, ()))
         if owners:
             run.trail.updates.append(Update(tuple(owners), node, run.loop, run.within, targets))
             if into is not None and into not in owners:

@@ -357,16 +357,17 @@ class Value:
 
         What a loop replaces (the value bound before it) is no such alternative.
         """
-        return any(
-            other.obj is not ref.obj
-            and other.obj.owner in ("fresh", "unknown")
-            and (other.place is None or ref.place is None or other.place.loop == ref.place.loop)
-            for other in self.refs
-        ) or any(
+        for other in self.refs:
+            if other.obj is ref.obj:
+                continue
+            if other.obj.owner in ("fresh", "unknown") and (
+                other.place is None or ref.place is None or other.place.loop == ref.place.loop
+            ):
+                return True
             # One binding of several things that no test tells apart: an item of a list.
-            other.obj is not ref.obj and other.place is ref.place and not exclusive(other.arms, ref.arms)
-            for other in self.refs
-        )
+            if other.place is ref.place and not exclusive(other.arms, ref.arms):
+                return True
+        return False
 
     def __iter__(self) -> Iterator[Ref]:
         return iter(self.refs)

@@ -125,11 +125,17 @@ def _return(trace: Trace, node: ast.Return) -> bool:
     return False
 
 
-def _raise(trace: Trace, node: ast.Raise | ast.Assert) -> bool | None:
-    for part in (getattr(node, "exc", None), getattr(node, "cause", None), getattr(node, "test", None)):
-        if part is not None:
-            trace.value(part)
-    return None if isinstance(node, ast.Assert) else False
+def _raise(trace: Trace, node: ast.Raise) -> bool:
+    made = node.exc
+    if isinstance(made, ast.Call) and not made.keywords and all(isinstance(one, ast.Constant) for one in made.args):
+        return False  # of words alone
+    trace.value(made)
+    trace.value(node.cause)
+    return False
+
+
+def _assert(trace: Trace, node: ast.Assert) -> None:
+    trace.value(node.test)
 
 
 def _leave(trace: Trace, _node: ast.AST) -> bool:
@@ -161,7 +167,7 @@ STATEMENTS: dict[type[ast.AST], Callable[..., bool | None]] = {
     ast.Expr: _expr,
     ast.Return: _return,
     ast.Raise: _raise,
-    ast.Assert: _raise,
+    ast.Assert: _assert,
     ast.Break: _leave,
     ast.Continue: _leave,
     ast.FunctionDef: _function,
