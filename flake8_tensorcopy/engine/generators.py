@@ -70,7 +70,7 @@ def spend(run: Run, value: Value, node: ast.AST) -> None:
             run.spent_twice.setdefault(obj, (first.node, node))
             if not given and all(one_shot(one.obj) for one in refs):
                 _late(run, ref.place, obj, first.node, node)
-        complete = run.begins is None or not _leaves_early(run.begins)
+        complete = run.begins is None or not _may_stop(run, run.begins)
         if complete:
             state.add_write(supply, used)
         run.spent.append(Spent(obj, node, bool(used.arms), complete))
@@ -131,7 +131,15 @@ def spent_by_function(run: Run, node: ast.Call, done: Run, values: list[Value], 
             run.use_iterated(value, given)
 
 
-def _leaves_early(node: ast.For | ast.AsyncFor) -> bool:
+def _may_stop(run: Run, node: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop may stop before the end; an inner loop is met many times."""
+    known = run.left_early.get(node)
+    if known is None:
+        known = run.left_early[node] = leaves_early(node)
+    return known
+
+
+def leaves_early(node: ast.For | ast.AsyncFor) -> bool:
     """Whether the body of a loop may stop before the end."""
     pending: list[tuple[ast.AST, bool]] = [(one, True) for one in node.body]
     while pending:

@@ -124,6 +124,7 @@ class Run:
         self.spent: list[Spent] = []
         self.spent_twice: dict[Obj, tuple[ast.AST, ast.AST]] = {}
         self.begins: ast.For | ast.AsyncFor | None = None  # the loop whose iterable the statement goes through
+        self.left_early: dict[ast.AST, bool] = {}  # loops over what is gone through once: whether they may stop
         self.params: list[Obj] = []
         self.given: dict[str, int] = {}  # the versions of the names that stand for them
         self.devices = Devices()
