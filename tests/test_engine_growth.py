@@ -330,7 +330,7 @@ def test_a_path_does_not_remember_every_test_that_it_passed(
 
     monkeypatch.setattr(State, "add_write", counted)
     analyse(ast.parse(shape(900)), frozenset({"StaleRead"}))
-    assert 0 < most <= blocks.PLAIN + 2 * blocks.BLOCK
+    assert 0 < most <= blocks.PLAIN + 3 * blocks.BLOCK <= 64  # a block of blocks of blocks holds them all
 
 
 @pytest.mark.usefixtures("without_screens")

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 
 from flake8_tensorcopy.engine.values import Arm, blocks_around, both_arms
 
-PLAIN = 64  # arms that a path has before blocks are made
-BLOCK = 32  # arms in a block, blocks in a block of them
+PLAIN = 16  # arms that a path has before blocks are made
+BLOCK = 16  # arms in a block, blocks in a block of them
 
 # A comparison of names and numbers.  Tests that say more (of None, kinds, modes, devices) are asked for by their text.
 _COMPARISON = re.compile(r"[\w.]+(\[[\w.]+\])?( (==|<|<=|>|>=|in) .+)?")

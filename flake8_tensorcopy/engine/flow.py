@@ -298,7 +298,7 @@ def _loop(
     run.loop = (*outer, 1)
     run.state = entry.copy()
     head()
-    before = run.state.copy() if run.state is not None else None
+    before = run.state.copy() if depth and run.state is not None else None
     _block(run, node.body)
     first_time = join_all([run.state, *frame.continues], run.entry_field)
     frame.continues = []

@@ -358,8 +358,8 @@ def _under(value: Value, arms: frozenset[Arm], path: frozenset[Arm]) -> Value:
 
 
 def join_all(states: Iterable[State | None], entry_field: EntryField) -> State | None:
-    """Where any of the paths may have come from."""
-    arriving = [state.copy() for state in states if state is not None]
+    """Where any of the paths may have come from; their states are given up."""
+    arriving = [state for state in states if state is not None]
     # Of many paths, neighbours first: what few of them have changed is then looked at a few times, not at each path.
     while len(arriving) > FEW:
         arriving = [
