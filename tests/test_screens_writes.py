@@ -156,6 +156,29 @@ HELD_BACK = {
         "from lib import scale_\ndef f(x):\n    old = x\n    scale_(x)\n    return x - old",
     ),
     "not expanded": ("OverlappingWrite", "def f(x, y):\n    z = x.expand(3)\n    y.add_(1)\n    return y + z"),
+    "a key put together": (
+        "StaleRead",
+        "def f(x, d, name):\n    old = d\n    d[name + '.weight'] = x\n    d['%s.bias' % name] = x\n    d[id(x)] = x\n"
+        "    return old",
+    ),
+    "what a module holds by name": (
+        "StaleRead",
+        "def f(module, name, x):\n    old = module._buffers\n    module._buffers[name] = x\n    return old",
+    ),
+    "a truth": (
+        "StaleRead",
+        "def f(xs):\n    flag = False\n    was = flag\n    for x in xs:\n        flag |= torch.is_complex(x)\n"
+        "        flag &= x.is_cuda\n"
+        "    return flag, was",
+    ),
+    "a gradient that nothing moves": (
+        "StaleGradient",
+        "def f(xs):\n    kept = []\n    for x in xs:\n        kept.append(x.grad)\n    return kept",
+    ),
+    "a gradient, and nothing is written": (
+        "GradientWrite",
+        "def f(x, loss):\n    g = x.grad\n    loss.backward()\n    return g, x.grad",
+    ),
 }
 PASSES = {
     "read later": ("StaleRead", "def f(x):\n    old = x\n    x.add_(1)\n    return x - old"),
@@ -244,6 +267,35 @@ PASSES = {
     ),
     "one of several views": ("ForbiddenWrite", "def f(x):\n    a, b = (x + 1).chunk(2)\n    a.mul_(b)\n    return a"),
     "expanded": ("OverlappingWrite", "def f(x):\n    y = x.expand(3)\n    y.add_(1)\n    return y"),
+    "an index put together": ("StaleRead", "def f(x, i):\n    old = x\n    x[i + 1] = 0\n    return old"),
+    "a buffer of that name": (
+        "StaleRead",
+        "class A:\n    def __init__(self):\n        self._buffers = torch.zeros(3)\n"
+        "    def f(self, i, x):\n        old = self._buffers\n        self._buffers[i] = x\n        return old",
+    ),
+    "a truth of each element": (
+        "StaleRead",
+        "def f(xs):\n    flag = torch.zeros(3)\n    was = flag\n    flag |= xs > 0\n    return flag, was",
+    ),
+    "a gradient that backward adds to": (
+        "StaleGradient",
+        "def f(x, loss):\n    g = x.grad\n    loss.backward()\n    return g, x.grad",
+    ),
+    "a gradient that a function adds to": (
+        "StaleGradient",
+        "def g(model, x):\n    model(x).backward()\ndef f(model, x):\n    kept = x.grad\n    g(model, x)\n    return kept",
+    ),
+    "a gradient that a method of Lightning's adds to": (
+        "StaleGradient",
+        "def f(self, x, loss):\n    kept = x.grad\n    self.manual_backward(loss)\n    return kept",
+    ),
+    "a gradient that the object keeps": (
+        "StaleGradient",
+        "def clear(x):\n    x.grad.zero_()\nclass A:\n    def f(self, x):\n        if self.g is not None:\n"
+        "            print(self.g)\n"
+        "        self.g = x.grad",
+    ),
+    "a gradient that is written": ("GradientWrite", "def f(x):\n    g = x.grad\n    g.mul_(2)\n    return x"),
 }
 
 

@@ -100,6 +100,6 @@ SCREENS: dict[str, Callable[[Sketch], bool]] = {
     "BypassedWrite": writes.bypassed_write,
     "ForbiddenWrite": writes.part_write,
     "ReadOnlyWrite": writes.read_only_write,
-    "GradientWrite": writes.gradient,
-    "StaleGradient": writes.gradient,
+    "GradientWrite": writes.gradient_write,
+    "StaleGradient": writes.stale_gradient,
 }

@@ -20,7 +20,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     join,
 )
 from flake8_tensorcopy.engine.screens.kept import keeps_result
-from flake8_tensorcopy.engine.screens.looks import collects, is_number, of_arrays
+from flake8_tensorcopy.engine.screens.looks import collects, is_key, is_number, of_arrays
 from flake8_tensorcopy.engine.screens.paths import PRODUCTS, item, path
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _store_item(trace: Trace, target: ast.Subscript, groups: Groups) -> None:
     base, name = path(trace, target.value)
     index = target.slice
     chosen = trace.value(index) if not isinstance(index, ast.Constant) else ()
-    key = isinstance(index, ast.JoinedStr) or (isinstance(index, ast.Constant) and isinstance(index.value, str))
+    key = is_key(index)
     plain = bool(base) and all(one.container for one in base)
     if not plain and isinstance(target.value, ast.Attribute):
         plain = target.value.attr in trace.file.collections

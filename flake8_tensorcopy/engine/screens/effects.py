@@ -33,6 +33,11 @@ MAX_DEPTH = 8  # of calls that are looked into; what lies deeper may do anything
 MAX_MEANT = 16  # functions that a call may be of
 MAX_PATHS = 32  # of all effects of a function: callers carry each of them on; one that has more may do anything
 
+# Dicts of every torch.nn.Module, by the names of what it holds.
+_OF_MODULES = frozenset(
+    "_parameters _buffers _modules _forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks "
+    "_state_dict_hooks _load_state_dict_pre_hooks".split()
+)
 _CALLED = ("forward", "__call__")  # what a call of an object runs
 HANDED_ON = CONVERTED | EXPANDED | GRADIENT | VIEWED | PUT
 
@@ -267,7 +272,7 @@ class Sketches:
             for node in found.get(ast.withitem, ()):
                 if node.optional_vars is not None:
                     other.update(one.attr for one in walk(node.optional_vars) if isinstance(one, ast.Attribute))
-        return frozenset(numbers - other - collections), frozenset(collections - other - numbers)
+        return frozenset(numbers - other - collections), (_OF_MODULES | collections) - other - numbers
 
     @property
     def numbers(self) -> frozenset[str]:
@@ -276,7 +281,7 @@ class Sketches:
 
     @property
     def collections(self) -> frozenset[str]:
-        """The attributes that this file sets to lists, tuples, dicts, sets and nothing else."""
+        """The attributes that this file sets to lists, tuples, dicts, sets and nothing else, and those of modules."""
         return self._kinds[1]
 
     @cached_property

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from flake8_tensorcopy.engine import ops
+
 _COLLECTIONS = frozenset("list dict set OrderedDict defaultdict deque Counter".split())
-_NUMBERS = frozenset({"len", "int", "float", "round"})
-_NUMBERS_OF_TENSORS = frozenset({"item", "size", "numel", "dim", "perf_counter", "time"})
+_NUMBERS = frozenset({"len", "int", "float", "round", "bool", "isinstance", "hasattr", "callable"})
+_NUMBERS_OF_TENSORS = frozenset("item size numel dim perf_counter time is_tensor".split())
+_TEXTS = frozenset({"str", "repr"})
+_TEXTS_OF_TEXTS = frozenset("format join strip lstrip rstrip lower upper replace removeprefix removesuffix".split())
+# What tensors and torch say of a tensor without looking into it: `is_cuda`, `is_floating_point()`.
+_TOLD = frozenset({"requires_grad", "ndim"})
 
 
 def collects(node: ast.expr | None) -> bool:
@@ -28,26 +34,59 @@ def collects(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _COLLECTIONS
 
 
+def is_text(node: ast.expr) -> bool:
+    """Whether an expression is a text for certain: written out, made by a method of one, put together with one."""
+    while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
+        if isinstance(node.op, ast.Add) and is_text(node.right):
+            return True
+        node = node.left
+    if isinstance(node, ast.Call):
+        func = node.func
+        if isinstance(func, ast.Attribute):
+            return func.attr in _TEXTS_OF_TEXTS and is_text(func.value)
+        return isinstance(func, ast.Name) and func.id in _TEXTS
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def is_key(index: ast.expr) -> bool:
+    """Whether an index is a key of a dict for certain: a text, or what `id` gives."""
+    if isinstance(index, ast.Call) and isinstance(index.func, ast.Name) and index.func.id == "id":
+        return True
+    return is_text(index)
+
+
 def is_number(node: ast.expr) -> bool:
     """Whether an expression is a number or text for certain: a constant, a length, a size, or computed of these."""
+    if is_text(node):
+        return True
     while isinstance(node, ast.BinOp):
         if not is_number(node.right):
             return False
         node = node.left
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, (int, float, str))
+        return isinstance(node.value, (int, float))
     if isinstance(node, ast.UnaryOp):
-        return is_number(node.operand)
+        return isinstance(node.op, ast.Not) or is_number(node.operand)
+    if isinstance(node, ast.Compare):
+        return all(isinstance(one, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for one in node.ops)
     if isinstance(node, ast.Subscript):
         return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
     if isinstance(node, ast.Attribute):
-        return node.attr == "shape"
+        return node.attr == "shape" or node.attr in _TOLD or _says_what_it_is(node.attr)
     if isinstance(node, ast.Call):
         func = node.func
         if isinstance(func, ast.Attribute):
-            return func.attr in _NUMBERS_OF_TENSORS
+            return func.attr in _NUMBERS_OF_TENSORS or _says_what_it_is(func.attr)
         return isinstance(func, ast.Name) and func.id in _NUMBERS
-    return isinstance(node, ast.JoinedStr)
+    return False
+
+
+def _says_what_it_is(name: str) -> bool:
+    """`is_cuda`, `is_floating_point`: true or false, of a tensor as of anything else that has it."""
+    if name[:3] != "is_":
+        return False
+    op = ops.method(name)
+    return op is not None and op.result == "host"
 
 
 def of_arrays(index: ast.expr) -> bool:

@@ -17,7 +17,7 @@ _CONTAINERS = frozenset("list dict set OrderedDict defaultdict state_dict len in
 def writes_part(sketch: Sketch) -> bool:
     """Whether a parameter of a module, an item of a list, may be written: by a method, a function, a callee, an
     operator, or through an index, where it is known that what is written was not made here and is no argument."""
-    if sketch.features & CALLS_WRITER:
+    if sketch.features & CALLS_WRITER and any(one.how in ("call", "object") for one in sketch.trace.writes):
         return True
     for node in sketch.function.found.get(ast.Call, ()):
         name = called_name(node)
@@ -54,6 +54,8 @@ def _may_be_part(sketch: Sketch, node: ast.expr) -> bool:
     """Whether a name, or what an index is taken of, was got from something else: no number, list, dict or argument."""
     while isinstance(node, ast.Subscript):
         node = node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr not in sketch.file.collections
     if not isinstance(node, ast.Name):
         return True
     return any(

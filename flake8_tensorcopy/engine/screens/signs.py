@@ -8,7 +8,7 @@ import builtins
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.features import WRITE
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.screens.looks import collects, is_number
+from flake8_tensorcopy.engine.screens.looks import collects, is_key, is_number
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 
 
@@ -29,7 +29,7 @@ def may_write(sketch: Sketch) -> bool:
     for node in found.get(ast.Subscript, ()):
         if isinstance(node.ctx, ast.Store):
             index, base = node.slice, node.value
-            if isinstance(index, ast.JoinedStr) or (isinstance(index, ast.Constant) and isinstance(index.value, str)):
+            if is_key(index):
                 continue
             if not (isinstance(base, ast.Name) and held.get(base.id)) and not (
                 isinstance(base, ast.Attribute) and base.attr in file.collections

@@ -367,6 +367,21 @@ def read_only_write(sketch: Sketch) -> bool:
     return bool(_writes(sketch)) and sketch.in_file(*_READ_ONLY)
 
 
-def gradient(sketch: Sketch) -> bool:
-    """A gradient is kept under another name."""
-    return sketch.trace.keeps_gradient
+# What moves all gradients at once, in the function or in one of the file that it calls.
+_MOVES_GRADIENTS = frozenset("backward manual_backward zero_grad clip_grad_norm_ clip_grad_value_".split())
+
+
+def gradient_write(sketch: Sketch) -> bool:
+    """A gradient is kept under another name, and something is written."""
+    return sketch.trace.keeps_gradient and bool(_writes(sketch))
+
+
+def stale_gradient(sketch: Sketch) -> bool:
+    """A gradient is kept under another name, and gradients may be written, cleared or added to: there, in what is
+    called, or, where an object may keep it, anywhere in the file."""
+    if not sketch.trace.keeps_gradient:
+        return False
+    function = sketch.function
+    if sketch.comes_to_call(_MOVES_GRADIENTS) or _writes(sketch):
+        return True
+    return function.cls is not None and sketch.in_file("zero_grad", "zero_")
