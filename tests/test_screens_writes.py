@@ -171,6 +171,10 @@ HELD_BACK = {
         "        flag &= x.is_cuda\n"
         "    return flag, was",
     ),
+    "a function inside that writes nothing": (
+        "StaleRead",
+        "def f(x, n):\n    old = x\n    def g(y):\n        return y.expand(n, 3)\n    z = g(x)\n    return old, z",
+    ),
     "a gradient that nothing moves": (
         "StaleGradient",
         "def f(xs):\n    kept = []\n    for x in xs:\n        kept.append(x.grad)\n    return kept",
@@ -277,13 +281,24 @@ PASSES = {
         "StaleRead",
         "def f(xs):\n    flag = torch.zeros(3)\n    was = flag\n    flag |= xs > 0\n    return flag, was",
     ),
+    "a function inside that counts up": (
+        "StaleRead",
+        "def f(x):\n    old = x\n    def g(y):\n        y += 1\n        return y\n    z = g(x)\n    return old, z",
+    ),
+    "a function inside that calls another one": (
+        "StaleRead",
+        "def f(x):\n    old = x\n    def h(y):\n        y.add_(1)\n    def g(y):\n        h(y)\n        return y\n"
+        "    z = g(x)\n"
+        "    return old, z",
+    ),
     "a gradient that backward adds to": (
         "StaleGradient",
         "def f(x, loss):\n    g = x.grad\n    loss.backward()\n    return g, x.grad",
     ),
     "a gradient that a function adds to": (
         "StaleGradient",
-        "def g(model, x):\n    model(x).backward()\ndef f(model, x):\n    kept = x.grad\n    g(model, x)\n    return kept",
+        "def g(model, x):\n    model(x).backward()\ndef f(model, x):\n    kept = x.grad\n    g(model, x)\n"
+        "    return kept",
     ),
     "a gradient that a method of Lightning's adds to": (
         "StaleGradient",

@@ -185,8 +185,8 @@ def _of_name(trace: Trace, given: Given, name: str) -> Groups | None:
         return _holder(NOTHING, every)
     if name in _PASSING and name not in trace.env:
         return _container_of(trace.made(container=True), every) if name in _CONTAINERS else every
-    if name in trace.inner_names:  # a function inside: it may do anything to what it is given
-        for argument, groups in given.pairs():
+    if name in trace.inner_named:  # a function inside: it may do to what it is given all that it does to anything
+        for argument, groups in given.pairs() if trace.inner_may_write(name) else ():
             trace.write(
                 tuple(map(collapse, groups)), _shown(trace, argument), argument, given.node, "call", given.first
             )

@@ -8,8 +8,9 @@ import builtins
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.features import WRITE
 from flake8_tensorcopy.engine.nodes import walk
-from flake8_tensorcopy.engine.screens.looks import collects, is_key, is_number
+from flake8_tensorcopy.engine.screens.looks import collects, is_key, is_number, is_text
 from flake8_tensorcopy.engine.screens.sketch import Sketch
+from flake8_tensorcopy.engine.source import called_name
 
 
 def may_write(sketch: Sketch) -> bool:
@@ -36,6 +37,21 @@ def may_write(sketch: Sketch) -> bool:
             ):
                 return True
     return any(_tells_to_write(sketch, node) for node in found.get(ast.Call, ()))
+
+
+def inner_may_write(sketch: Sketch, inner: ast.AST) -> bool:
+    """The same of a function that stands in another one, of which nothing is known but its nodes."""
+    for node in walk(inner):
+        if isinstance(node, ast.AugAssign):
+            if not is_text(node.value):
+                return True
+        elif isinstance(node, ast.Subscript):
+            if isinstance(node.ctx, ast.Store) and not is_key(node.slice):
+                return True
+        elif isinstance(node, ast.Call):
+            if _says_write(sketch, called_name(node)) or _tells_to_write(sketch, node):
+                return True
+    return False
 
 
 def _says_write(sketch: Sketch, name: str) -> bool:

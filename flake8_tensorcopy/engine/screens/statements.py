@@ -146,7 +146,7 @@ def _function(trace: Trace, node: FunctionNode) -> None:
     for default in (*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)):
         trace.value(default)
     trace._inner.append(node)
-    trace.inner_names.add(node.name)
+    trace.inner_named.setdefault(node.name, []).append(node)
 
 
 def _class(trace: Trace, node: ast.ClassDef) -> None:

@@ -28,6 +28,7 @@ from flake8_tensorcopy.engine.screens.groups import (
     reached,
 )
 from flake8_tensorcopy.engine.screens.looks import is_number
+from flake8_tensorcopy.engine.screens.signs import inner_may_write
 from flake8_tensorcopy.engine.screens.statements import STATEMENTS
 from flake8_tensorcopy.engine.screens.values import value as value_of
 
@@ -121,7 +122,7 @@ class Trace:
         self.known: dict[ast.AST, tuple[Groups, str]] = {}  # what calls and items of this statement led to
         self.log: list[str] = []  # the names that were bound, in order: all that arms and passes can differ in
         self._frames: list[list[Env]] = []
-        self.inner_names: set[str] = set()
+        self.inner_named: dict[str, list[FunctionNode]] = {}  # functions inside, by their names
         # A number at first, perhaps: what is added may make a tensor of it.
         self.grown = {
             node.target.id
@@ -186,6 +187,10 @@ class Trace:
         else:
             self.block(node.body)
         self.env = outer
+
+    def inner_may_write(self, name: str) -> bool:
+        """Whether a function inside, or one of several of that name, may write anything."""
+        return any(inner_may_write(self.sketch, node) for node in self.inner_named[name])
 
     def name_of(self, name: str) -> Groups:
         """What a name may stand for, where it is read; nothing for a number, or what is imported."""
