@@ -73,6 +73,12 @@ HELD_BACK = {
         "ModuleAlias",
         "def f(net, plan):\n    target = net\n    plan.step()\n    return target",
     ),
+    "a mode is set": (
+        "ModuleAlias",
+        "def f(net, mode):\n    target = net\n    net.train(mode)\n    target.train(net.training)\n"
+        "    net.train(not mode)\n"
+        "    return target",
+    ),
     "flipped for nobody": ("NegativeStrides", "def f(x):\n    return x[::-1]"),
     "strides for nobody": ("ByteStrides", "def f(x):\n    return x[::-1]"),
     "data read": ("ReboundData", "def f(a, b):\n    a.best = b.data"),
@@ -151,6 +157,10 @@ HELD_BACK = {
     "not shared": ("UnlinkedArray", "def f(x, path):\n    torch.save(x, path)"),
 }
 LET_PASS = {
+    "trained by another object": (
+        "ModuleAlias",
+        "def f(net, trainer):\n    target = net\n    trainer.train(net)\n    return target",
+    ),
     "an item of one put into another": (
         "DroppedResult",
         "def f(x):\n    d, e = {}, {}\n    d[0] = e[0]\n    e[0] = d[0]\n    e[1] = x.relu()\n    d[0].cuda()",

@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.features import DETACH, WEIGHTS, WRITE
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.screens.effects import Sketches
+from flake8_tensorcopy.engine.screens.looks import is_number
 from flake8_tensorcopy.engine.screens.parts import writes_part, written
 from flake8_tensorcopy.engine.screens.sketch import Sketch
 from flake8_tensorcopy.engine.source import Function, Survey, called_name, rooted
@@ -146,11 +147,20 @@ def _training_names(survey: Survey) -> frozenset[str]:
 def _given_to_train(survey: Survey) -> bool:
     """Whether `train` is called with something that is no mode."""
     return any(
-        called_name(node) == "train" and any(not isinstance(one, ast.Constant) for one in (*node.args, *node.keywords))
+        called_name(node) == "train" and not _sets_mode(node)
         for function in survey.all
         if "train" in function.calls
         for node in function.found.get(ast.Call, ())
     )
+
+
+def _sets_mode(node: ast.Call) -> bool:
+    """`model.train()`, `model.train(False)`, `super().train(mode)`, `model.train(was_training)`."""
+    given = [*node.args, *(one.value for one in node.keywords)]
+    if len(given) == 1 and isinstance(node.func, ast.Attribute):
+        name = getattr(given[0], "attr", getattr(given[0], "id", ""))
+        return name.endswith(("mode", "training")) or is_number(given[0])
+    return all(isinstance(one, ast.Constant) for one in given)
 
 
 def _train(survey: Survey) -> frozenset[str]:
