@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from flake8_tensorcopy.engine.devices import NO_FLIGHTS, Flights, joined
 from flake8_tensorcopy.engine.traces import Trace, changed_since_parting
-from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Place, Value, Write, exclusive, join_values, meet
+from flake8_tensorcopy.engine.values import MAX_WRITES, Arm, Obj, Place, Ref, Value, Write, exclusive, join_values, meet
 
 _fresh = itertools.count(1)
 
@@ -327,18 +327,19 @@ class _Apart:
         self.other = other
 
     def values(self, mine: Value, theirs: Value) -> tuple[Value, Value]:
+        if self.one is self.other:
+            return mine, theirs
         return self._seen(mine, theirs, self.one, self.other), self._seen(theirs, mine, self.other, self.one)
 
     def _seen(
         self, value: Value, across: Value, own: dict[Obj, frozenset[Write]], others: dict[Obj, frozenset[Write]]
     ) -> Value:
-        shared = {(ref.obj, ref.place) for ref in across.refs}
-        refs = []
+        refs: list[Ref] = []
         changed = False
         for ref in value.refs:
-            if ref.place is not None and (ref.obj, ref.place) not in shared and ref.obj in others:
+            if ref.place is not None and ref.obj in others:
                 missed = others[ref.obj] - own.get(ref.obj, NO_WRITES)
-                if missed:
+                if missed and not any(one.obj is ref.obj and one.place is ref.place for one in across.refs):
                     ref = ref.having_seen(missed)
                     changed = True
             refs.append(ref)
