@@ -91,10 +91,9 @@ def check(facts: list[StaleRead], region: Region) -> Iterator[Finding]:
         kept = f"`{fact.reader}`{fact.cause(region)}"
         if fact.reader_origin == "store" and fact.bound is not None:
             kept = f"what line {region.line(fact.bound)} stored"
-        message = (
-            f"{fact.verb} works in place on `{fact.writer}`, which is also {kept}, and that is read on line "
-            f"{region.line(fact.read)}"
-        )
+        # `y = act(x)`, and x is read again: no other name is needed for that.
+        written = kept if fact.reader == fact.writer else f"`{fact.writer}`, which is also {kept}"
+        message = f"{fact.verb} works in place on {written}, and that is read on line {region.line(fact.read)}"
         fix = _out_of_place(fact, region) or region.edit.fix(
             "Keep a clone", region.edit.copied(fact.copies), safe=False
         )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.run import Run
     from flake8_tensorcopy.engine.saved import Saved
-    from flake8_tensorcopy.engine.source import Function
+    from flake8_tensorcopy.engine.source import Function, Survey
     from flake8_tensorcopy.engine.state import State
     from flake8_tensorcopy.engine.values import Place, Write
 
@@ -328,8 +328,8 @@ class Mention(NamedTuple):
 
 
 def without_grad(module: Module, function: Function) -> bool:
-    """Whether the file calls a function, and never in grad mode."""
-    if not module.survey.once(switches_off):
+    """Whether the file calls a function, and never in grad mode, nor where a model does not run for inference alone."""
+    if not module.survey.once(switches_off) and not module.survey.once(_names_inference):
         return False
     if module.mentions is None:
         module.mentions = _mentions(module)
@@ -389,6 +389,33 @@ def _after(module: Module, statement: ast.stmt, on: bool) -> bool:
     return on
 
 
+def _names_inference(survey: Survey) -> bool:
+    """Whether a file may tell training from inference: `self.training`, `inference_params`."""
+    for one in survey.all:
+        if any(node.attr == "training" or "inference" in node.attr for node in one.found.get(ast.Attribute, ())):
+            return True
+        spec = None if isinstance(one.node, ast.Module) else one.node.args
+        if spec is not None and any("inference" in arg.arg for arg in (*spec.args, *spec.kwonlyargs)):
+            return True
+    return False
+
+
+def _tells_inference(test: ast.expr) -> bool:
+    """Whether a test lets only inference pass: `inference_params is not None`, `not self.training`."""
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(map(_tells_inference, values))
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _tells_training(inner)
+        case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return _tells_inference(left)
+    return "inference" in getattr(test, "attr", getattr(test, "id", ""))
+
+
+def _tells_training(test: ast.expr) -> bool:
+    return isinstance(test, ast.Attribute) and test.attr == "training"
+
+
 # Statements in which grad mode, the class or the function may be another one for what stands in them.
 _BLOCKS = frozenset(
     {
@@ -444,5 +471,10 @@ def _mentions(module: Module) -> dict[str, list[Mention]]:
             pending.extend((item, cls, within, now) for item, now in _in_order(module, node.body, inside))
             continue
         modes: dict[ast.AST, bool] = dict(_in_order(module, node.body, on))
+        if isinstance(node, ast.If):
+            if _tells_inference(node.test):
+                modes.update(dict.fromkeys(node.body, False))
+            elif _tells_training(node.test):
+                modes.update(dict.fromkeys(node.orelse, False))
         pending.extend((child, cls, within, modes.get(child, on)) for child in children(node))
     return {name: mentions for name, mentions in found.items() if name in defined}

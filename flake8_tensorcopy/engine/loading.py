@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.arguments import Args
@@ -140,10 +141,14 @@ def loads(run: Run, node: ast.Call) -> None:
         run.fact(DatasetMove(site=node, place=place, text=run.short(node), moved=node))
 
 
+# Functions that test a collate function, or make one.
+_NO_COLLATE = re.compile("(test|get|make|build|create)_")
+
+
 def _loads_for(run: Run, function: Function) -> str:
     """What of a DataLoader calls the function: `__getitem__`, the collate function, or nothing."""
     survey = run.module.survey
-    if function.name in survey.collates or "collate" in function.name:
+    if function.name in survey.collates or ("collate" in function.name and not _NO_COLLATE.match(function.name)):
         return "collate"
     cls = function.cls
     if cls is not None and cls.name in survey.once(collators) and _in_call(cls, function, "__call__"):

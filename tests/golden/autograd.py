@@ -242,3 +242,30 @@ def whole_numbers_of_a_result():
     columns, rows = corners.unbind(1)
     columns.clamp_(0, 4)
     return columns, rows
+
+
+# run: None
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.decay = nn.Parameter(torch.ones(4))
+        self.shift = nn.Parameter(torch.ones(4))
+
+    def forward(self, x: torch.Tensor, state: torch.Tensor, inference_params=None):
+        if inference_params is not None:
+            return self.step(x, state)
+        if not self.training:
+            return self.step_of_evaluation(x, state)
+        return self.step_of_training(x, state)
+
+    def step(self, x: torch.Tensor, state: torch.Tensor):
+        state.copy_(state * self.decay + x)
+        return state * self.shift
+
+    def step_of_evaluation(self, x: torch.Tensor, state: torch.Tensor):
+        state.copy_(state * self.decay + x)
+        return state * self.shift
+
+    def step_of_training(self, x: torch.Tensor, state: torch.Tensor):
+        state.copy_(state * self.decay + x)  # fact: SavedWrite writer=state op=copy_ keeper=* | -sure
+        return state * self.shift

@@ -152,3 +152,24 @@ class Samples(Dataset):
 # run: None
 def bound_to_cuda(x: torch.Tensor, path: str):
     return torch.cuda.FloatTensor(3)  # fact: LegacyDevice api=torch.cuda.FloatTensor how=constructor
+
+
+# run: None
+def get_collate_fn(device: str):
+    origin = torch.zeros(2, device="cuda")
+
+    def collate(rows):
+        return torch.stack(rows)
+
+    return collate, origin
+
+
+# run: None
+def test_collated_rows(rows):
+    want = torch.zeros(2, device="cuda")
+    assert torch.equal(torch.stack(rows)[0].cuda(), want)
+
+
+# run: None
+def padded_collate(rows):
+    return torch.zeros(2, device="cuda")  # fact: DatasetMove place=collate
