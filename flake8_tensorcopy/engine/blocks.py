@@ -25,7 +25,9 @@ Arms = frozenset[Arm]
 
 def entered(arms: Arms, arm: Arm) -> Arms:
     """The arms of a path that enters this one."""
-    return arms | {arm, *blocks_around(arm.one_of)} if arm.one_of is not None else arms | {arm}
+    if arm.one_of is not None:
+        arms = arms.union(blocks_around(arm.one_of))
+    return arms | {arm, *arm.apart}
 
 
 def passed(arms: Arms, arm: Arm) -> Arms:

@@ -24,7 +24,7 @@ from flake8_tensorcopy.engine.graph import (
 from flake8_tensorcopy.engine.growth import grown_in_loop
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.iteration import element_of
-from flake8_tensorcopy.engine.modes import entry_mode
+from flake8_tensorcopy.engine.modes import entry_mode, is_function
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.notes import LoopFrame, Returned
@@ -131,7 +131,9 @@ def _bind_parameters(run: Run, node: FunctionNode) -> None:
     for position, argument in enumerate([*arguments, *spec.kwonlyargs]):
         obj = Obj("unknown", "argument", argument, key=argument.arg)
         known: Obj | None = obj
-        if position == 0 and cls is not None and not static:
+        if position == 0 and static and cls is not None and is_function(run.module.survey, cls):
+            obj.kind = "instance"  # the `ctx` of an autograd function
+        elif position == 0 and cls is not None and not static:
             obj.kind = "class" if classy else run.module.kind_of_class(cls)
             obj.data, obj.cls = cls, cls.name
         else:

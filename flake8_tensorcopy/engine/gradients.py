@@ -56,8 +56,8 @@ class Met(NamedTuple):
 
 
 def is_gradient(obj: Obj) -> bool:
-    """Whether an object is what `.grad` of something holds."""
-    return obj.slot == ".grad" and obj.parent is not None
+    """Whether an object is what `.grad` of something holds that may be a tensor."""
+    return obj.slot == ".grad" and obj.parent is not None and obj.parent.kind not in ("instance", "module")
 
 
 def _of_one_call(obj: Obj) -> bool:

@@ -37,7 +37,8 @@ MAX_ANCESTORS = 200
 MAX_SINKS = 40
 
 # Tests on a path that say the author looked at the mode, or at what requires grad.
-_LOOKS = re.compile(r"requires_grad|grad_enabled|is_leaf|training|inference|no_grad|\beval|in_?place")
+_TRAINS = frozenset({"self.training", "training", "train", "is_train"})  # where these hold, the graph is there
+_LOOKS = re.compile(r"requires_grad|grad_enabled|is_leaf|training|inference|no_grad|\beval|in_?place|\b(is_)?train\b")
 
 
 class Sink(NamedTuple):
@@ -253,7 +254,7 @@ def behind(run: Run, one: Sink) -> set[Obj]:
 
 def looks_at_mode(arms: frozenset[Arm]) -> bool:
     """Whether the path passed a test of the mode, or of what requires grad."""
-    return any(_tells_mode(arm.text) and not (arm.text == "self.training" and arm.taken) for arm in arms)
+    return any(_tells_mode(arm.text) and not (arm.taken and arm.text in _TRAINS) for arm in arms)
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,8 @@ from flake8_tensorcopy.engine.ops import Op
 
 # Products keep a factor only if another one requires grad.
 _PRODUCTS = frozenset("mul multiply mm bmm mv dot matmul inner outer ger vdot linear * @".split())
+# Between two ends, by a weight.
+_WEIGHTED = frozenset({"lerp", "lerp_"})
 _QUOTIENTS = frozenset("div divide true_divide /".split())
 _NORMS = frozenset({"Tensor.norm", "torch.norm", "torch.linalg.norm"})
 # Modules by the function that they call.  Those with weights of their own keep what they are given.
@@ -25,7 +27,7 @@ class Keeps(NamedTuple):
 
     output: bool
     inputs: tuple[int, ...]
-    how: str  # product quotient own any
+    how: str  # product quotient weight own any
 
 
 # `torch.where(mask, a, b)` keeps the mask.
@@ -42,6 +44,8 @@ def kept_by(op: Op) -> Keeps | None:
     if short in _QUOTIENTS:
         return Keeps(output, (0, 1), "quotient")
     inputs = () if op.many != 1 else op.saves_inputs
+    if short in _WEIGHTED:
+        return Keeps(output, inputs, "weight")
     if not output and not inputs:
         return None
     return Keeps(output, inputs, "own" if inputs == (0,) and short != "where" else "any")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from flake8_tensorcopy.engine.definitions import Function, Survey
+from flake8_tensorcopy.engine.definitions import Class, Function, Survey
 from flake8_tensorcopy.engine.nodes import walk
 
 OFF = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"})
@@ -58,15 +58,21 @@ def entry_mode(survey: Survey, function: Function) -> bool | None:
             mode = None
     cls = function.cls
     if cls is not None and mode is True:
-        bases = [survey.names.qualify(base) or (base.id if isinstance(base, ast.Name) else "") for base in cls.bases]
-        if function.name in ("forward", "backward", "setup_context", "vjp", "jvp") and any(
-            base.endswith(("autograd.Function", "autograd.function.Function", "autograd.function.InplaceFunction"))
-            for base in bases
-        ):
+        if function.name in ("forward", "backward", "setup_context", "vjp", "jvp") and is_function(survey, cls):
             return False
-        if function.name in _EVALUATING and any(base.endswith("LightningModule") for base in bases):
+        if function.name in _EVALUATING and any(base.endswith("LightningModule") for base in _bases(survey, cls)):
             return False
     return mode
+
+
+def is_function(survey: Survey, cls: Class) -> bool:
+    """Whether a class is a `torch.autograd.Function`, by the names of its bases."""
+    functions = ("autograd.Function", "autograd.function.Function", "autograd.function.InplaceFunction")
+    return any(base.endswith(functions) for base in _bases(survey, cls))
+
+
+def _bases(survey: Survey, cls: Class) -> list[str]:
+    return [survey.names.qualify(base) or (base.id if isinstance(base, ast.Name) else "") for base in cls.bases]
 
 
 def switches_off(survey: Survey) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,6 +42,9 @@ T = TypeVar("T")
 MAX_CALL_DEPTH = 5
 MAX_USES = 16  # of an object, that are evidence
 MAX_BASES = 30
+MAX_EQUAL = 8  # tests of one thing, that are kept apart
+
+_LITERAL = re.compile(r"-?\d+|'[^'\\]*'|\"[^\"\\]*\"")  # two such texts are equal where their values are
 
 MODULE_BASES = frozenset({"torch.nn.Module", "pytorch_lightning.LightningModule", "lightning.LightningModule"})
 _NUMBER_TYPES = frozenset({"int", "float", "bool", "complex", "str", "torch.dtype", "torch.device"})
@@ -94,6 +98,7 @@ class Module:
         self._nested: dict[ast.AST, Function] = {}
         self._tables: dict[Class, dict[str, Value]] = {}
         self._arms: dict[object, tuple[Arm, Arm]] = {}
+        self._equal: dict[object, list[Arm]] = {}  # on which the same thing equals one literal or another
         self._cases: dict[tuple[ast.Match, tuple[int, ...]], list[frozenset[Arm]]] = {}
         self.passed: dict[Function, list[Passed]] = {}  # what calls pass to functions whose facts may ask for it
 
@@ -102,7 +107,20 @@ class Module:
         known = self._arms.get(test)
         if known is None:
             known = self._arms[test] = both_arms(test)
+            if isinstance(test, tuple):
+                self._keep_apart(known[0], *test)
         return known
+
+    def _keep_apart(self, arm: Arm, text: str, names: object, loop: object) -> None:
+        """Of `x == "a"` and `x == "b"`, with no binding of x between them, one holds at most."""
+        left, equals, right = text.rpartition(" == ")
+        if equals and _LITERAL.fullmatch(right):
+            others = self._equal.setdefault((left, names, loop), [])
+            if len(others) < MAX_EQUAL:
+                arm.apart = tuple([one.other for one in others])
+                for one in others:
+                    one.apart = (*one.apart, arm.other)
+                others.append(arm)
 
     def cases(self, node: ast.Match, loop: tuple[int, ...], names: tuple[tuple[str, int], ...]) -> list[frozenset[Arm]]:
         """The arms of a path through each case of a `match`, in one pass of the loops around it.

@@ -72,8 +72,8 @@ def _from_gradient(obj: Obj, before: Value | None) -> bool:
 
 def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place: Place, source: ast.expr) -> None:
     """Remember a rebinding of somebody's tensor, to see at the end whether the new one was ever read."""
-    if before is None or not before.refs or name in run.closed_over:
-        return
+    if before is None or not before.refs or name in run.closed_over or not name.strip("_"):
+        return  # what `_` is bound to is wanted by nobody
     # Each of what the name may stand for shows whose tensor it is: `m = state["m"]`, put there on one branch.
     found = ((ref, _origin(ref, name)) for ref in before.refs)
     was, origin = next(((ref, origin) for ref, origin in found if origin), (before.refs[0], ""))

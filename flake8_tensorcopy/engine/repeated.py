@@ -226,6 +226,9 @@ def _is_meant(run: Run, made: Repeat) -> bool:
     if run.function.cls is not None:
         words.append(run.function.cls.name)
     if isinstance(made.stmt, ast.Assign):
-        words.extend(run.text(one) for one in made.stmt.targets)
+        targets = [run.text(one) for one in made.stmt.targets]
+        if isinstance(made.item, ast.Attribute) and words[0] in targets:
+            return True  # `self.head = nn.ModuleList([self.head for _ in range(n)])`
+        words.extend(targets)
     words.extend(arm.text for arm in run.now.arms if arm.taken)
     return any(_MEANT.search(word) for word in words)

@@ -138,6 +138,8 @@ def _kept(keeps: Keeps, operands: list[Value], index: int) -> bool:
             return any(graph_of(operands[other]) for other in keeps.inputs if other != index and other < len(operands))
         case "quotient":
             return index == 1 or graph_of(operands[1]) is True
+        case "weight":  # the ends for the gradient of a weight, which may be a number
+            return index == 2 or (len(operands) > 2 and graph_of(operands[2]) is True)
         case "own":
             return graph_of(operands[index]) is True
     return True

@@ -44,7 +44,7 @@ class Arm:
     One object for each test of a file and each way (`Module.arms`): sets of arms are what an analysis compares most.
     """
 
-    __slots__ = ("met", "none_of", "one_of", "other", "parts", "taken", "test", "text")
+    __slots__ = ("apart", "met", "none_of", "one_of", "other", "parts", "taken", "test", "text")
 
     other: Arm
 
@@ -53,6 +53,7 @@ class Arm:
         self.taken = taken
         self.text = str(test[0]) if isinstance(test, tuple) else ""
         self.met = False
+        self.apart: tuple[Arm, ...] = ()  # of `x == "a"`: that neither `x == "b"` nor another such test met holds
         # See `blocks`: the arm of the block of tests that says "one of these", which this one implies;
         self.one_of: Arm | None = None
         self.none_of: Arm | None = None  # the one that says "none of these", which implies this one;

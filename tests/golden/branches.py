@@ -375,3 +375,27 @@ def match_capture(x: torch.Tensor):
         case torch.Tensor() as y:
             y.add_(1)  # fact: StaleRead reader=x writer=y op=add_ link=alias
     return x
+
+
+# run: None
+def of_two_norms(model, x: torch.Tensor, norm: str):
+    y = x.clone().requires_grad_()
+    for _ in range(3):
+        model(y).backward()
+        if norm == "linf":
+            y = (y + y.grad.sign()).detach().requires_grad_()
+        if norm == "l2":
+            y = y + 1
+    return y
+
+
+# run: of_one_norm(lambda y: y.sum(), torch.ones(2), "none", 2)
+def of_one_norm(model, x: torch.Tensor, norm: str, steps: int):
+    y = x.clone().requires_grad_()
+    for _ in range(3):
+        model(y).backward()
+        if norm == "linf":
+            y = (y + y.grad.sign()).detach().requires_grad_()
+        if steps == 2:
+            y = y + 1  # fact: LeafRebound target=y reason=grad_read
+    return y
