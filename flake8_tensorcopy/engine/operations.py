@@ -44,6 +44,7 @@ from flake8_tensorcopy.engine.values import (
     NUMPY,
     STRING,
     UNKNOWN,
+    UNSURE,
     VIEW,
     Link,
     Obj,
@@ -189,7 +190,7 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         elif op.result == "same":
             kind = ALIAS
         else:
-            kind = MAYBE
+            kind = UNSURE if op.layout and any(_makes_windows(link) for link in ref.chain) else MAYBE
         if op.factory and ref.obj.kind == "array":
             kind = NUMPY
         link = Link(
@@ -203,6 +204,14 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         link.dtype = _target_dtype(run, short, node) if kind == MAYBE else ""
         out.append(ref.derive(link))
     return Value(tuple(out))
+
+
+def _makes_windows(link: Link) -> bool:
+    """`x.unfold(0, size, step)`: windows that overlap, or have gaps between them, unless the two happen to be equal."""
+    if link.op != "unfold" or not isinstance(link.node, ast.Call) or len(link.node.args) < 3:
+        return False
+    size, step = link.node.args[-2:]
+    return text_of(size) != text_of(step)
 
 
 def _out_of_order(ref: Ref) -> bool:
