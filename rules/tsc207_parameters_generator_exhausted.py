@@ -53,7 +53,8 @@ and where `list` is another name there.
 
 Silent where the uses lie on exclusive branches, where the name is bound anew between them, where the first loop may
 stop before the end, and where an unknown function is given the generator. Of a generator kept on `self`, the uses in
-`__init__` and in the methods of a training step are known.
+`__init__` and in the methods of a training step are known; of a name that a function inside uses, what is used up
+before that function is defined.
 
 ## References
 

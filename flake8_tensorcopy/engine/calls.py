@@ -593,10 +593,12 @@ def instantiate(run: Run, node: ast.Call, cls: Class) -> Value:
 
 
 def fields_given(run: Run, cls: Class, args: Args) -> list[tuple[str, ast.expr, Value]]:
-    """The fields of a dataclass, as its constructor is given them; nothing where the order is not plain to see."""
+    """The fields of a dataclass or a NamedTuple, as its constructor is given them; nothing where the order is not
+    plain to see."""
     decorators = [one.func if isinstance(one, ast.Call) else one for one in cls.node.decorator_list]
     if not any(run.names.qualify(one) == "dataclasses.dataclass" for one in decorators) or cls.bases:
-        return []
+        if [run.names.qualify(one) for one in cls.bases] != ["typing.NamedTuple"]:
+            return []
     if run.module.method(cls, "__post_init__") is not None:
         return []
     found: dict[str, tuple[ast.expr, Value]] = {}

@@ -15,6 +15,7 @@ from flake8_tensorcopy.engine.duplicates import assigned_update
 from flake8_tensorcopy.engine.evaluate import evaluate, outside_of
 from flake8_tensorcopy.engine.features import COSTS, GROWN, KEPT_ITEMS, LAYOUT, STATE_DICT
 from flake8_tensorcopy.engine.forms import calls_for_nothing
+from flake8_tensorcopy.engine.generators import spent_around
 from flake8_tensorcopy.engine.graph import (
     in_inference_mode,
     made_in_inference_mode,
@@ -156,6 +157,8 @@ def _inner_function(run: Run, function: Function) -> None:
         inner = run.module.runs[function] = run_function(run.module, function)
     for mark, fact in inner.facts.items():
         run.facts.setdefault(mark, fact)
+    if inner.spent:
+        spent_around(run, inner)
 
 
 def _block(run: Run, body: list[ast.stmt]) -> None:

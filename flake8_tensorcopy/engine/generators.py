@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.facts import Exhausted, Fact
-from flake8_tensorcopy.engine.nodes import children
+from flake8_tensorcopy.engine.nodes import children, start_of
+from flake8_tensorcopy.engine.run import last_state
 from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.values import UNSURE, Obj, Place, Value, Write, exclusive
 
@@ -53,7 +54,7 @@ def spend(run: Run, value: Value, node: ast.AST) -> None:
     refs = [ref for ref in value.refs if not exclusive(ref.arms, state.arms)]
     for ref in refs:
         obj = ref.obj
-        given = obj.owner == "argument" and obj in run.params and obj.kind == "unknown"
+        given = obj.kind == "unknown" and ((obj.owner == "argument" and obj in run.params) or _around(run, obj))
         if ref.place is None or not (given or one_shot(obj)):
             continue
         if any(link.kind == UNSURE for link in ref.chain):
@@ -107,7 +108,7 @@ def spent_by_call(run: Run, name: str, args: Args) -> None:
     while pending:
         value, node, depth = pending.pop(0)
         for ref in value.refs:
-            if one_shot(ref.obj) or ref.obj.owner == "argument":
+            if one_shot(ref.obj) or ref.obj.owner == "argument" or _around(run, ref.obj):
                 run.use_iterated(Value((ref,)), node)
             elif ref.obj.kind in ("list", "dict", "tuple") and depth < 3:
                 held = run.now.fields(ref.obj)
@@ -129,6 +130,34 @@ def spent_by_function(run: Run, node: ast.Call, done: Run, values: list[Value], 
             _late(run, Place(param.key, place.node), value.refs[0].obj, *twice)
         elif any(one.obj is param and one.complete and not one.arms for one in done.spent):
             run.use_iterated(value, given)
+
+
+def _around(run: Run, obj: Obj) -> bool:
+    """Whether an object is what a name of the function around this one stands for."""
+    return obj.owner == "global" and obj.key in run.outside.names
+
+
+def spent_around(run: Run, inner: Run) -> None:
+    """A function inside this one, which is done, goes through what this one has used up before it defined that."""
+    state = last_state(run)
+    for one in inner.spent if state is not None else ():
+        value = state.env.get(one.obj.key) if state is not None and _around(inner, one.obj) else None
+        obj = value.obj if value is not None else None
+        if value is None or obj is None or not one_shot(obj):
+            continue
+        before = start_of(inner.function.node)
+        made = start_of(obj.node) if obj.node is not None else before
+        first = next(
+            (
+                was.node
+                for was in run.spent
+                if was.obj is obj and was.complete and not was.arms and made < start_of(was.node) < before
+            ),
+            None,
+        )
+        place = value.refs[0].place
+        if first is not None and place is not None and not any(ref.chain for ref in value.refs):
+            _late(run, place, obj, first, one.node)
 
 
 def _may_stop(run: Run, node: ast.For | ast.AsyncFor) -> bool:

@@ -91,6 +91,8 @@ def _one_of(ref: Ref, key: str, inside: set[ast.AST]) -> Ref:
     """An item of a list whose items nothing tells apart: perhaps another one for another key."""
     if any(link.kind == SNAPSHOT for link in ref.chain) or ref.obj.kind not in _TOLD_APART:
         return ref
+    if ref.obj.slot == ".grad":
+        return ref  # of one parameter or another: what moves one moves all of them
     parts = {one: Link(one.kind, one.op, one.node, key=(one.node, key)) for one in ref.chain if one.key is not None}
     chain = tuple(parts.get(link, link) if link.node in inside else link for link in ref.chain)
     obj = ref.obj

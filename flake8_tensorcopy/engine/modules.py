@@ -322,7 +322,7 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
             for held_value in run.now.fields(inner.obj).values()
             for held in held_value.refs
         )
-        if not own:
+        if not own and not args.flag("assign", 2):  # else the module has other tensors, and the old ones stay
             train(run, node, obj, f"{obj.key or 'it'}.load_state_dict()")
         return UNKNOWN
     if name in ("modules", "named_modules", "children", "named_children") and obj.kind == "module":

@@ -23,7 +23,7 @@ from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.notes import ItemsWritten, Use
 from flake8_tensorcopy.engine.parts import must_overlap
-from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.run import Run, last_state
 from flake8_tensorcopy.engine.source import Class, Function
 from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.values import (
@@ -197,7 +197,10 @@ def _mutated_by(module: Module, cls: Class, method: Function, run: Run) -> Itera
             site = write.inner
             if told(there, site) or says_inplace(home):
                 continue
-        if inner.mixed or (write.inner is None and write.mixed) or told(run, site):
+        kept_first = write.whole is not None and _all_kept(run, me, write.whole)
+        if (inner.mixed or (write.inner is None and write.mixed)) and not (inner is write and kept_first):
+            continue
+        if told(run, site):
             continue
         evidence = max(_evidence(run, write), _evidence(run, inner) if inner is not write else 0)
         if evidence < 1 and _used_as_tensor(run, write.ref.obj) and _kept_in_a_container(module, cls, me, ref.obj):
@@ -216,6 +219,22 @@ def _mutated_by(module: Module, cls: Class, method: Function, run: Run) -> Itera
                 evidence=evidence,
             ),
         )
+
+
+def _all_kept(run: Run, me: Obj, value: Value) -> bool:
+    """Whether all that a name may stand for is what the object holds in the end: `if i not in self.cache: self.cache[i]
+    = load(i)` and then `x = self.cache[i]`."""
+    state = last_state(run)
+    if state is None:
+        return False
+    held: set[Obj] = set()
+    pending = [me]
+    while pending and len(held) < MAX_REACHED:
+        one = pending.pop()
+        if one not in held:
+            held.add(one)
+            pending += [ref.obj for value in state.fields(one).values() for ref in value.refs]
+    return all(ref.obj in held or root_of(ref.obj) is me for ref in value.refs)
 
 
 def _no_cast(ref: Ref, link: Link) -> bool:

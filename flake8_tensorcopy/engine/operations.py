@@ -44,6 +44,7 @@ from flake8_tensorcopy.engine.values import (
     NUMPY,
     STRING,
     UNKNOWN,
+    UNSURE,
     VIEW,
     Link,
     Obj,
@@ -189,7 +190,7 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         elif op.result == "same":
             kind = ALIAS
         else:
-            kind = MAYBE
+            kind = UNSURE if op.layout and any(_makes_windows(link) for link in ref.chain) else MAYBE
         if op.factory and ref.obj.kind == "array":
             kind = NUMPY
         link = Link(
@@ -203,6 +204,14 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         link.dtype = _target_dtype(run, short, node) if kind == MAYBE else ""
         out.append(ref.derive(link))
     return Value(tuple(out))
+
+
+def _makes_windows(link: Link) -> bool:
+    """`x.unfold(0, size, step)`: windows that overlap, or have gaps between them, unless the two happen to be equal."""
+    if link.op != "unfold" or not isinstance(link.node, ast.Call) or len(link.node.args) < 3:
+        return False
+    size, step = link.node.args[-2:]
+    return text_of(size) != text_of(step)
 
 
 def _out_of_order(ref: Ref) -> bool:
@@ -305,7 +314,9 @@ def really_overlaps(run: Run, short: str, node: ast.Call, first: int, ref: Ref) 
         args = args[0].elts
     if short == "unfold":
         size, step = (_number(args[1]), _number(args[2])) if len(args) > 2 else (None, None)
-        return step is not None and (size > step if size is not None else step == 1)
+        if step is None:
+            return len(args) > 2 and _is_part_of(args[2], args[1])
+        return size > step if size is not None else step == 1
     if short == "as_strided":
         return _strides_overlap(node.args[first:])
     if not args:
@@ -315,6 +326,14 @@ def really_overlaps(run: Run, short: str, node: ast.Call, first: int, ref: Ref) 
         f"{text_of(node.func.value)}.size()",
     )
     return not own and not all(_is_minus_one(item) or _number(item) == 1 for item in args)
+
+
+def _is_part_of(step: ast.expr, size: ast.expr) -> bool:
+    """Whether a step is a fraction of the size that it goes with: `size // 2`."""
+    match step:
+        case ast.BinOp(left=whole, op=ast.FloorDiv(), right=ast.Constant(value=int(parts))):
+            return parts > 1 and text_of(whole) == text_of(size)
+    return False
 
 
 def _strides_overlap(args: list[ast.expr]) -> bool:
@@ -364,13 +383,19 @@ def _of_another_kind(values: list[Value]) -> bool:
     return bool(refs) and all(ref.kind == "tensor" and ref.obj.kind != "tensor" for ref in refs)
 
 
+def _asks_for_tuple(args: Args) -> bool:
+    """`nonzero(as_tuple=True)`: a tensor for each dimension; `as_tuple=False` is what it does anyway."""
+    asked = args.keywords.get("as_tuple")
+    return asked is not None and not (isinstance(asked[0], ast.Constant) and asked[0].value is False)
+
+
 def op_result(run: Run, node: ast.Call, op: Op, short: str, values: list[Value], args: Args, first: int) -> Value:
     """The result of an op that makes new storage, or no tensor."""
     if op.result in ("host", "none"):
         if short == "data_ptr" and isinstance(node.func, ast.Attribute) and not run.is_storage(node.func.value):
             return Value(kind="number", const=Pointer(run.short(node.func.value), node))
         return NUMBER if op.result == "host" else NONE
-    if "as_tuple" in args.keywords or (short == "where" and len(args.values) == 1):
+    if _asks_for_tuple(args) or (short == "where" and len(args.values) == 1):
         return fresh(run, node, "list", short, data="indices")
     if op.result == "other":
         return Value((Ref(Obj("unknown", "unknown", node, made="call")),))

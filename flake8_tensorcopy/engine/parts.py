@@ -314,7 +314,7 @@ def mixed(value: Value, ref: Ref) -> bool:
                 if link.kind == MAYBE:
                     return True
     for other in beside(value, ref):
-        if _perhaps_apart(other.chain, ref.chain) or not must_overlap(other.chain, ref.chain):
+        if perhaps_apart(other.chain, ref.chain) or not must_overlap(other.chain, ref.chain):
             return True
     return False
 
@@ -330,7 +330,7 @@ def beside(value: Value, ref: Ref) -> tuple[Ref, ...]:
     )
 
 
-def _perhaps_apart(one: Chain, other: Chain) -> bool:
+def perhaps_apart(one: Chain, other: Chain) -> bool:
     """Whether a copy may lie between the two."""
     start = common_prefix(one, other)
     return any(link.kind == MAYBE for link in (*one[start:], *other[start:]))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.module import Module
     from flake8_tensorcopy.engine.notes import Handed, KeptState, Use
     from flake8_tensorcopy.engine.run import Run
+    from flake8_tensorcopy.engine.state import State
     from flake8_tensorcopy.engine.traces import Trace
 
 STATE = "optimizer.state_dict"
@@ -137,8 +138,18 @@ def kept_for_later(run: Run) -> None:
                 later = given and _on_other_calls(run, kept.target, node)
             else:
                 later = trains or (given and (not _KEPT.isdisjoint(_words(name)) or _when_better(kept)))
+                later = later or _loaded_since(kept, states)
             if later and run.text(into) in kept.modules:
                 _loaded_back(run, kept, method, node, into)
+
+
+def _loaded_since(kept: KeptState, states: list[State]) -> bool:
+    """Whether the method itself loads another state into the module, on every way, once it has kept the live one."""
+    after = [state.written(kept.held.obj) - kept.held.seen for state in states]
+    return bool(after) and all(
+        any(write.op.endswith("load_state_dict()") and not exclusive(write.arms, kept.arms) for write in writes)
+        for writes in after
+    )
 
 
 # Names for the state of another model, that the next one begins with.
@@ -217,11 +228,15 @@ def hold_filled(run: Run, over: Value) -> None:
             continue
         held = [ref for one in fields.values() for ref in one.refs]
         if all(one.refs for one in fields.values()) and all(
-            _one_of_all(ref.obj) and not _left(run, ref) for ref in held
+            (_one_of_all(ref.obj) and not _left(run, ref)) or _gradient_of_all(ref.obj) for ref in held
         ):
             # The passes are not told apart: each has put another parameter where the last one did.
             refs = {(ref.obj.parent, ref.place.node): ref for ref in held if ref.place is not None}
-            items = tuple(_of_all(run, site, ref) for (_, site), ref in refs.items() if site is not None)
+            items = tuple(
+                ref if _gradient_of_all(ref.obj) else _of_all(run, site, ref)
+                for (_, site), ref in refs.items()
+                if site is not None
+            )
             made.data = None
             run.now.set_fields(made, {"[*]": Value(items)})
     run.filled_until = run.now.trace
@@ -257,6 +272,11 @@ def _of_all(run: Run, node: ast.AST, ref: Ref) -> Ref:
 def _one_of_all(obj: Obj) -> bool:
     """Whether an object stands for each parameter of a module in its turn."""
     return obj.param and obj.slot[-2:] in (")]", "y]") and obj.parent is not None
+
+
+def _gradient_of_all(obj: Obj) -> bool:
+    """Whether an object stands for the gradient of each parameter of a module in its turn."""
+    return obj.slot == ".grad" and obj.parent is not None and _one_of_all(obj.parent)
 
 
 def intended(run: Run, use: Use, uses: list[Use], write: Write) -> tuple[bool, bool]:

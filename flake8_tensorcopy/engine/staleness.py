@@ -19,7 +19,7 @@ from flake8_tensorcopy.engine.mutated import argument_read, items_read, says_inp
 from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.notes import Use
 from flake8_tensorcopy.engine.parameters import wrapped_read
-from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap
+from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap, perhaps_apart
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import intended, kept_parameter, surely_given, takes
 from flake8_tensorcopy.engine.storages import left_behind_used
@@ -250,7 +250,7 @@ def _stale(run: Run, use: Use, write: Write, beside: _Beside) -> None:
             writer_derived=any(link.kind in derived for link in theirs),
             stored_from=place.stored_from,
             owner=ref.obj.owner,
-            certain=not (use.mixed or write.mixed) and _whichever(run, use, write),
+            certain=_side_by_side(run, use, write) if use.mixed or write.mixed else _whichever(run, use, write),
             writer_certain=not write.mixed,
             same_part=bool(keys) and keys == their_keys,
             moved=moved,
@@ -314,6 +314,26 @@ def _whichever(run: Run, use: Use, write: Write) -> bool:
             if together and not must_overlap(one.chain, chain):
                 return False
     return True
+
+
+def _side_by_side(run: Run, use: Use, write: Write) -> bool:
+    """Whether the written and the read name may be several storages, but on each path both are the same one: what the
+    one is was made of what the other one is, after the paths have met."""
+    written, read = write.whole, use.whole
+    if written is None or not use.mixed:
+        return False
+    loops = {ref.place.loop if ref.place is not None else None for value in (written, read) for ref in value.refs}
+    return len(loops) == 1 and all(
+        exclusive(one.arms, other.arms)
+        or (
+            one.obj is other.obj
+            and same_derivation(one, other)
+            and must_overlap(one.chain, all_passes(other.chain, write.loop, run.iterating, one.chain))
+            and not perhaps_apart(one.chain, other.chain)
+        )
+        for one in read.refs
+        for other in written.refs
+    )
 
 
 def _stale_snapshot(run: Run, use: Use, write: Write, snapshot: Link, uses: list[Use]) -> None:

@@ -281,6 +281,7 @@ class Write:
         "target",
         "tick",
         "time",
+        "whole",
     )
 
     def __init__(
@@ -308,6 +309,7 @@ class Write:
         self.tick = 0  # its place in the order of reads and writes
         self.mixed = False  # the written name may also hold a storage of its own
         self.others: tuple[Ref, ...] = ()  # what else of the same storage it may hold
+        self.whole: Value | None = None  # the written name with all its alternatives, of one that is mixed by them
         self.grad: bool | None = None  # grad mode, where it is known
 
     def __repr__(self) -> str:

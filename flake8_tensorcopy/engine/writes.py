@@ -74,6 +74,8 @@ def write_to(
             write.mixed = mixed(whole, ref)
             others = beside(whole, ref)
             write.others = others if part is None else tuple(other.derive(part) for other in others)
+            if write.mixed and part is None and not unsure:
+                write.whole = whole
         write.mixed = write.mixed or unsure
         write.grad = state.grad and recorded
         state.add_write(ref.obj, write)
