@@ -3,6 +3,8 @@
 # mypy: ignore-errors
 """Statements that go nowhere or further than meant: lost writes, dropped results, rebindings, overlap, moves."""
 
+from types import SimpleNamespace
+
 import torch
 from torch import nn
 
@@ -239,6 +241,20 @@ def argument_updated(w: torch.Tensor, lr: float):
     w.requires_grad_()
     w.sum().backward()
     w = w - lr * w.grad  # fact: DeadRebinding name=w origin=argument | update uses_itself
+
+
+def argument_scaled(x: torch.Tensor, total: torch.Tensor):
+    total.requires_grad_()
+    total.sum().backward()
+    settings = SimpleNamespace(grad_scale=2.0)
+    x = x * settings.grad_scale  # fact: DeadRebinding name=x origin=argument | -update
+    return total.grad
+
+
+def data_of_a_loop_rebound(model: nn.Linear):
+    for parameter in model.parameters():
+        data = parameter.data
+        data = data * 2  # fact: DeadRebinding name=data origin=parameter | picked uses_itself
 
 
 def argument_updated_and_returned(w: torch.Tensor, lr: float):
