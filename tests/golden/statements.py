@@ -280,6 +280,20 @@ def gradient_rebound(x: torch.Tensor):
     return x
 
 
+def bound_for_the_module(xs: list[torch.Tensor]):
+    global shared
+    for shared in xs:
+        shared = shared + 1
+    total = xs[0].requires_grad_()
+    total.sum().backward()
+
+
+def bound_for_all_names(xs: list[torch.Tensor]):
+    for x in xs:
+        x = x + 1
+    return sorted(locals())
+
+
 def closed_over(xs: list[torch.Tensor]):
     calls = []
     for x in xs:
