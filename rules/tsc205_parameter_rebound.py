@@ -44,9 +44,9 @@ Unsafe: it changes what others see. None where the new value may have another sh
 
 Silent where the new tensor is used: appended, yielded, returned, stored, closed over or read in the next pass;
 where `p.data` is assigned or the write is in place; where the right-hand side only moves, casts or switches the
-mode (`to`, `half`, `eval`); and where the name is not proven to stand for a tensor. An argument, or a name for a
-parameter that is neither a loop's own nor the item of the loop's index (`w = layer.weight.data`, `w = params[0]`), is
-reported only where its gradient, or a result of `autograd.grad`, is on the right-hand side.
+mode (`to`, `half`, `eval`); and where the name is not proven to stand for a tensor, which a gradient on the right-hand
+side proves. An argument, or a name for a parameter that has nothing to do with the loop's own names (`w = params[0]`),
+is reported only where its gradient, or a result of `autograd.grad`, is on the right-hand side.
 
 ## References
 
@@ -70,10 +70,12 @@ if TYPE_CHECKING:
 def check(facts: list[DeadRebinding], region: Region) -> Iterator[Finding]:
     for fact in facts:
         match fact:
+            case DeadRebinding(origin="loop", computed=True, update=True, uses_itself=True):
+                needed = 0  # nothing but a tensor has a gradient
             case DeadRebinding(origin="loop", computed=True) if fact.uses_itself or fact.uses_sibling:
                 needed = 2
             case DeadRebinding(origin="argument" | "parameter", computed=True, update=True, uses_itself=True):
-                needed = 0  # nothing but a tensor has a gradient
+                needed = 0
             case DeadRebinding(origin="parameter", picked=True, uses_itself=True):
                 needed = 0
             case _:

@@ -61,7 +61,8 @@ or is computed under `torch.no_grad()`, and for what a test says to be no tensor
 that keep an argument, or each item of a dict or of their keywords, as it is; what they hand on to other meters does
 not. A buffer that `forward` averages with a value of its argument alone is a preview finding, and none where it does so
 in place: the argument may have no graph. A sum in place that is not scaled as well is no average, and neither is what
-`forward` also fills or overwrites.
+`forward` also fills or overwrites. With `retain_graph=True`, silent where another function that calls `backward()` may
+reach what keeps the value.
 
 ## References
 

@@ -57,6 +57,7 @@ reported only where `forward`, or a method that it calls, and `__init__` alone s
 `detach_()`, the file shows all bases of the class, and `forward` returns what hangs on it or came out of the same call
 (`out, self.state = self.lstm(x, self.state)`). Of the items of lists and dicts those count that are part of an
 attribute which no other method mentions, and those of a dict that the loop uses under keys that are written out alone.
+`retain_graph=True` is no finding where the value is kept for another function that calls `backward()`.
 
 ## References
 

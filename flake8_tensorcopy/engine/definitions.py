@@ -27,7 +27,7 @@ class Function:
     inner: list[FunctionNode | ast.Lambda] = field(default_factory=list)
     loops: set[str] = field(default_factory=set)  # targets of for loops
     stores: set[str] = field(default_factory=set)  # names assigned
-    picked: dict[str, str] = field(default_factory=dict)  # of these, assigned again after `x = xs[i]`, and the index
+    picked: dict[str, str] = field(default_factory=dict)  # of these, set again after `x = xs[i]`, `x = i.data`, and i
     of_self: set[str] = field(default_factory=set)  # names assigned to what `self` holds
     gives: set[str] = field(default_factory=set)  # names returned
     moved: set[str] = field(default_factory=set)  # names whose `.to(..)` was bound

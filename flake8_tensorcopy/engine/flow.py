@@ -40,6 +40,7 @@ from flake8_tensorcopy.engine.outcomes import (
 )
 from flake8_tensorcopy.engine.refine import entered_mode, grad_mode, refine
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.shared import forget_shared, shared_names
 from flake8_tensorcopy.engine.snapshots import hold_filled
 from flake8_tensorcopy.engine.source import Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
@@ -65,6 +66,7 @@ def run_function(module: Module, function: Function) -> Run:
     run = Run(module, function)
     node = function.node
     run.closed_over, within = _names_in(function)
+    run.shared = shared_names(module.survey, function)
     if isinstance(node, ast.Module):
         _block(run, [item for item in node.body if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))])
     else:
@@ -94,6 +96,8 @@ def _direct(body: list[ast.stmt]) -> list[FunctionNode]:
             pending += getattr(node, name, ())
     return found
 
+
+_SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)  # statements that go on to the next one
 
 # The fields that hold statements, or handlers and cases with statements in them.
 _BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
@@ -180,6 +184,8 @@ def _statement(run: Run, node: ast.stmt) -> None:
     if run.handlers and run.state is not None:
         run.handlers[-1].add(run.state)
     handler(run, node)
+    if run.shared and isinstance(node, _SIMPLE):
+        forget_shared(run, node)
     finish(run)
     if run.pointer_tests:
         pointer_results(run, asserted=False, guards=False)

@@ -9,6 +9,8 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.run import Run
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_OF_ALL_NAMES = frozenset({"locals", "globals", "vars", "exec"})  # what they give may be read by any name
 
 
 def read_later(run: Run, name: str, statement: ast.stmt) -> bool:
@@ -26,6 +28,34 @@ def read_later(run: Run, name: str, statement: ast.stmt) -> bool:
             if _reads_first(run, (node for node in mentions if node in within), around):
                 return True
     return False
+
+
+def read_elsewhere(run: Run, name: str) -> bool:
+    """Other functions may read what the function binds to a name: those inside it, or those that share a name of the
+    module's."""
+    if name in run.closed_over or not run.function.calls.isdisjoint(_OF_ALL_NAMES):
+        return True
+    top = run.function.node
+    if not isinstance(top, ast.Module):
+        return any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in run.parents())
+    below = run.module.below(top)
+    named: dict[ast.AST, list[ast.Name]] = {}
+    for node in below.names.get(name, ()):
+        around = next((one for one in below.around(node) if isinstance(one, _FUNCTIONS)), None)
+        if around is not None:
+            named.setdefault(around, []).append(node)
+    return any(not _of_its_own(function, name, nodes) for function, nodes in named.items())
+
+
+def _of_its_own(function: ast.AST, name: str, nodes: list[ast.Name]) -> bool:
+    """A function that mentions a name has one of its own by it: an argument, or one that it binds."""
+    if isinstance(function, _FUNCTIONS):
+        spec = function.args
+        given = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg)
+        if any(argument is not None and argument.arg == name for argument in given):
+            return True
+    bound = any(not isinstance(node.ctx, ast.Load) for node in nodes)
+    return bound and not any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(function))
 
 
 def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:

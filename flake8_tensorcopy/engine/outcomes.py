@@ -21,7 +21,7 @@ from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar, shown_once
 from flake8_tensorcopy.engine.indexing import without_versions
-from flake8_tensorcopy.engine.liveness import kept_to_itself, read_later
+from flake8_tensorcopy.engine.liveness import kept_to_itself, read_elsewhere, read_later
 from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.parameters import finish_wraps
 from flake8_tensorcopy.engine.repeated import finish_repeats
@@ -288,13 +288,13 @@ def finish_run(run: Run) -> None:
     finish_loops(run)
     alive = {fact.site for place, fact, _ in run.rebindings if place.read}
     for _, fact, was in run.rebindings:
-        if fact.site not in alive:
+        if fact.site not in alive and not read_elsewhere(run, fact.name):
             updates = fact.computed and (fact.uses_itself or fact.uses_sibling)
             change = change_of(run, fact.site, fact.name) if updates else None
             plain = was.obj.graph is False and not was.obj.leaf and not was.obj.param
             run.fact(changed(fact, evidence=run.evidence_of(was, fact.site), change=change, plain=plain))
     for place, (move, ref) in run.moves.items():
-        if run.logged[place] == {"logged"} and place.name not in run.closed_over:
+        if run.logged[place] == {"logged"} and not read_elsewhere(run, place.name):
             host_scalar(run, move, ref, "logged", shown_once(run, place, move))
     for mark, known in run.facts.items():
         if isinstance(known, StaleRead):
@@ -303,7 +303,7 @@ def finish_run(run: Run) -> None:
         elif isinstance(known, StaleGradient):
             run.facts[mark] = changed(known, reader=without_versions(known.reader))
     for obj, (target, name, _) in run.edited.items():
-        if obj not in run.loaded and name not in run.closed_over:
+        if obj not in run.loaded and not read_elsewhere(run, name):
             run.fact(
                 LostWrite(
                     site=target,

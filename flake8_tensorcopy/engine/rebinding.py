@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flake8_tensorcopy.engine.facts import (
@@ -21,6 +22,8 @@ from flake8_tensorcopy.engine.values import (
     Ref,
     Value,
 )
+
+_GRADIENT = re.compile(r"\.grad\b")  # and not `.grad_scale`
 
 
 def leaf_candidate(run: Run, place: Place, value: Value, source: ast.expr, name: str, before: Value | None) -> None:
@@ -83,7 +86,7 @@ def note_rebinding(run: Run, name: str, before: Value | None, held: Value, place
     siblings = run.siblings.get(name, frozenset()) & names
     statement = run.stmt
     assert statement is not None
-    gradient = ".grad" in run.text(source)
+    gradient = _GRADIENT.search(run.text(source)) is not None
     if not gradient:
         for used in names:
             value = run.now.env.get(used)

@@ -15,7 +15,7 @@ from flake8_tensorcopy.engine.freezing import frozen, frozen_attributes
 from flake8_tensorcopy.engine.linked import SCALES, detached, linked, off, terms
 from flake8_tensorcopy.engine.module import MODULE_BASES
 from flake8_tensorcopy.engine.nodes import every_time, walk
-from flake8_tensorcopy.engine.retained import all_narrowed, to_detach
+from flake8_tensorcopy.engine.retained import all_narrowed, kept_for_others, to_detach
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.texts import text_of
 from flake8_tensorcopy.engine.trail import Kept, ModuleCall
@@ -184,6 +184,8 @@ def _retained_for_nothing(run: Run, backward: Backward) -> None:
                 return
     names = (part.func for part in walk(loop) if isinstance(part, ast.Call))
     if any((name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")) == "grad" for name in names):
+        return
+    if any(not graph.isdisjoint(one.objs) and kept_for_others(run, one) for one in run.trail.added):
         return
     before = _walked_again(run, backward, graph, loop)
     if before is not None or _built_inside(run, backward.ref.obj, loop):

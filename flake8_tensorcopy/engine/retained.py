@@ -13,6 +13,7 @@ from flake8_tensorcopy.engine.backward import inside, made_at, same_pass
 from flake8_tensorcopy.engine.facts import GraphRetained, changed
 from flake8_tensorcopy.engine.graph import ancestors
 from flake8_tensorcopy.engine.linked import detached, linked, proven_terms, terms
+from flake8_tensorcopy.engine.liveness import read_elsewhere
 from flake8_tensorcopy.engine.nodes import every_time, walk
 from flake8_tensorcopy.engine.reaching import surely_tensor
 from flake8_tensorcopy.engine.run import last_state
@@ -443,6 +444,8 @@ def finish_retained(run: Run) -> None:
         for backward in walks.through(added.objs, sources):
             if not same_pass(backward, added.loop, added.within, added.arms):
                 continue
+            if backward.retains and kept_for_others(run, added):
+                continue
             shared = [one for one in walks.terms(backward) if one in added.objs]
             certain = bool(shared) and all(_of_this_pass(one, added) for one in shared)
             if not certain and walks.reached(backward).isdisjoint(sources):
@@ -550,6 +553,15 @@ def _copied(added: Added) -> set[Obj]:
     copied = [one.copied for one in added.objs if one.made == "clone" and one.copied is not None]
     found = {ref.obj for ref in copied if not detached(ref) and ref.obj.graph}
     return found | {obj.parent for obj in found if obj.param and obj.parent is not None}
+
+
+def kept_for_others(run: Run, added: Added) -> bool:
+    """Whether another function may go through what is kept: it has the name, or the object, and calls `backward()`."""
+    root = _root(added.target)
+    if isinstance(added.target, ast.Name) and all(root != one.key for one in run.params):
+        return read_elsewhere(run, root)
+    functions = run.module.survey.all
+    return any(one is not run.function and not _BACKWARDS.isdisjoint(one.calls) for one in functions)
 
 
 def _of_this_pass(obj: Obj, added: Added) -> bool:

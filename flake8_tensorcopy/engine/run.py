@@ -130,6 +130,7 @@ class Run:
         self.devices = Devices()
         self.rebinds: list[tuple[Obj, str]] = []
         self.closed_over: frozenset[str] = frozenset()
+        self.shared: frozenset[str] = frozenset()  # names that other functions bind, too
         self.outside = module.outside.get(function) or Outside()
         self.quiet = 0  # inside a test for an exception
         self.pointer_tests: list[PointerTest] = []

@@ -99,6 +99,8 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
             stores.append(target.id)
             if kind is ast.Subscript and type(value.slice) is ast.Name:  # type: ignore[attr-defined]
                 picked[target.id] = value.slice.id  # type: ignore[attr-defined]
+            elif kind is ast.Attribute and (root := _root_of(value)):  # type: ignore[arg-type]
+                picked[target.id] = root
             if kind is not ast.Constant:
                 features |= _shares(value)
                 if kind in _COLLECTING and collects(value):
@@ -168,6 +170,14 @@ def tell_assignments(owner: Function, nodes: list[ast.Assign], annotated: list[a
     if owner.cls is not None:
         _hold(owner.cls, held, made, makers)
     return features
+
+
+def _root_of(node: ast.Attribute) -> str:
+    """The name that an attribute begins with: `layer` in `layer.weight.data`."""
+    root: ast.expr = node
+    while type(root) is ast.Attribute:
+        root = root.value
+    return root.id if type(root) is ast.Name else ""
 
 
 def _hold(cls: Class, held: list[tuple[str, str]], made: set[str], makers: list[tuple[str, str, ast.Assign]]) -> None:

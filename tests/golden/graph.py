@@ -169,6 +169,73 @@ def retained_for_nothing():
         loss.backward(retain_graph=True)  # fact: RecurrentState state=loss.backward how=retained | retains
 
 
+def detached_by_a_function_inside():
+    cell, h = nn.GRUCell(3, 4), torch.zeros(1, 4)
+
+    def cut():
+        nonlocal h
+        h = h.detach()
+
+    for x in torch.ones(2, 1, 3):
+        h = cell(x, h)
+        h.sum().backward()
+        cut()
+
+
+def made_a_leaf_again_by_a_function_inside():
+    w = torch.zeros(3, requires_grad=True)
+
+    def renew():
+        nonlocal w
+        w = w.detach().requires_grad_()
+
+    for _ in range(2):
+        (w - 1).pow(2).sum().backward()
+        w = w - 0.1 * w.grad
+        renew()
+
+
+def copied_by_a_function_inside():
+    w = torch.zeros(3, requires_grad=True)
+    y = w.exp()
+
+    def copy():
+        nonlocal y
+        y = y.clone()
+
+    copy()
+    y.add_(1)
+    y.sum().backward()
+
+
+def kept_for_a_function_inside():
+    model, total, losses = nn.Linear(3, 1), 0.0, []
+
+    def finish():
+        (total + sum(losses)).backward()
+
+    for x in (torch.ones(2, 3), torch.zeros(2, 3)):
+        loss = model(x).pow(2).mean()
+        loss.backward(retain_graph=True)
+        total = total + loss
+        losses.append(loss)
+    finish()
+
+
+def _cut_shared():
+    global shared_state
+    shared_state = shared_state.detach()
+
+
+def detached_by_another_function():
+    global shared_state
+    cell, shared_state = nn.GRUCell(3, 4), torch.zeros(1, 4)
+    for x in torch.ones(2, 1, 3):
+        shared_state = cell(x, shared_state)
+        shared_state.sum().backward()
+        _cut_shared()
+
+
 # run: Memory()(torch.ones(2, 3))
 class Memory(nn.Module):
     def __init__(self):

@@ -3,6 +3,8 @@
 # mypy: ignore-errors
 """Statements that go nowhere or further than meant: lost writes, dropped results, rebindings, overlap, moves."""
 
+from types import SimpleNamespace
+
 import torch
 from torch import nn
 
@@ -241,6 +243,20 @@ def argument_updated(w: torch.Tensor, lr: float):
     w = w - lr * w.grad  # fact: DeadRebinding name=w origin=argument | update uses_itself
 
 
+def argument_scaled(x: torch.Tensor, total: torch.Tensor):
+    total.requires_grad_()
+    total.sum().backward()
+    settings = SimpleNamespace(grad_scale=2.0)
+    x = x * settings.grad_scale  # fact: DeadRebinding name=x origin=argument | -update
+    return total.grad
+
+
+def data_of_a_loop_rebound(model: nn.Linear):
+    for parameter in model.parameters():
+        data = parameter.data
+        data = data * 2  # fact: DeadRebinding name=data origin=parameter | picked uses_itself
+
+
 def argument_updated_and_returned(w: torch.Tensor, lr: float):
     w.requires_grad_()
     w.sum().backward()
@@ -262,6 +278,20 @@ def gradient_rebound(x: torch.Tensor):
     g = x.grad
     g = g.clamp(0, 1)  # fact: DeadRebinding name=g origin=grad
     return x
+
+
+def bound_for_the_module(xs: list[torch.Tensor]):
+    global shared
+    for shared in xs:
+        shared = shared + 1
+    total = xs[0].requires_grad_()
+    total.sum().backward()
+
+
+def bound_for_all_names(xs: list[torch.Tensor]):
+    for x in xs:
+        x = x + 1
+    return sorted(locals())
 
 
 def closed_over(xs: list[torch.Tensor]):

@@ -75,7 +75,7 @@ class DeadRebinding(Fact):
     evidence: int
     op: str
     plain: bool = False  # surely not on the graph, and no leaf
-    picked: bool = False  # in the same pass of a loop, from a list or dict, and what is computed is a tensor
+    picked: bool = False  # in the same pass of a loop, from a list, dict or item of it; a tensor is computed
     change: Change | None = None
 
 
