@@ -32,8 +32,7 @@ def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:
     """What the name stands for at a statement was stored, handed on or viewed nowhere before, as far as can be seen,
     and the name is the function's own."""
     parents = run.parents()
-    scoped = any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in parents)
-    if scoped or name in run.closed_over:
+    if not own_name(run, name):
         return False
     inside = set(ast.walk(statement))
     again: set[ast.AST] = set()  # what another pass of a loop may do before
@@ -49,6 +48,12 @@ def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:
         for node in run.mentions(name)
         if node not in inside and (_place(node) < _place(statement) or node in again)
     )
+
+
+def own_name(run: Run, name: str) -> bool:
+    """No other function reads what the name is bound to, as far as the scopes tell."""
+    scoped = any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in run.parents())
+    return not scoped and name not in run.closed_over
 
 
 def met_again(run: Run, name: str, statement: ast.stmt) -> bool:
