@@ -6,7 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.definitions import Function
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import Place
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -52,8 +55,32 @@ def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:
 
 def own_name(run: Run, name: str) -> bool:
     """No other function reads what the name is bound to, as far as the scopes tell."""
-    scoped = any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in run.parents())
-    return not scoped and name not in run.closed_over
+    if run.declared is None:
+        scopes = (node for node in run.parents() if isinstance(node, (ast.Global, ast.Nonlocal)))
+        run.declared = frozenset(declared for node in scopes for declared in node.names)
+        if isinstance(run.function.node, ast.Module):
+            run.declared |= frozenset().union(*map(_names_from_outside, run.module.survey.all))
+    return name not in run.closed_over and name not in run.declared
+
+
+def _names_from_outside(function: Function) -> set[str]:
+    """Names that a function reads and does not bind."""
+    if isinstance(function.node, ast.Module):
+        return set()
+    read: set[str] = set()
+    bound: set[str] = set()
+    for node in walk(function.node):
+        if isinstance(node, ast.Name):
+            (read if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+    return read - bound
+
+
+def bound_here_only(run: Run, place: Place) -> bool:
+    """Whether a binding is a name of the function's own and nothing else: what an object keeps, others may read."""
+    several = isinstance(place.node, ast.Assign) and len(place.node.targets) > 1
+    return place.name.isidentifier() and not several and own_name(run, place.name)
 
 
 def met_again(run: Run, name: str, statement: ast.stmt) -> bool:

@@ -21,7 +21,7 @@ from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar, shown_once
 from flake8_tensorcopy.engine.indexing import without_versions
-from flake8_tensorcopy.engine.liveness import kept_to_itself, read_later
+from flake8_tensorcopy.engine.liveness import bound_here_only, kept_to_itself, read_later
 from flake8_tensorcopy.engine.loading import makes_batches
 from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.parameters import finish_wraps
@@ -296,7 +296,7 @@ def finish_run(run: Run) -> None:
             plain = was.obj.graph is False and not was.obj.leaf and not was.obj.param
             run.fact(changed(fact, evidence=run.evidence_of(was, fact.site), change=change, plain=plain))
     for place, (move, ref) in run.moves.items():
-        if run.logged[place] == {"logged"} and place.name not in run.closed_over:
+        if run.logged[place] == {"logged"} and bound_here_only(run, place):
             host_scalar(run, move, ref, "logged", shown_once(run, place, move))
     for mark, known in run.facts.items():
         if isinstance(known, StaleRead):

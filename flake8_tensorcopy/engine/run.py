@@ -130,6 +130,7 @@ class Run:
         self.devices = Devices()
         self.rebinds: list[tuple[Obj, str]] = []
         self.closed_over: frozenset[str] = frozenset()
+        self.declared: frozenset[str] | None = None  # what other scopes read or bind, once it is asked
         self.outside = module.outside.get(function) or Outside()
         self.quiet = 0  # inside a test for an exception
         self.pointer_tests: list[PointerTest] = []

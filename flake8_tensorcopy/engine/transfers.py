@@ -20,7 +20,7 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.library import DEVICE, FACTORIES, LOADER
 from flake8_tensorcopy.engine.linked import dtype_of
-from flake8_tensorcopy.engine.liveness import own_name
+from flake8_tensorcopy.engine.liveness import bound_here_only
 from flake8_tensorcopy.engine.names import TYPED
 from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
@@ -578,7 +578,7 @@ def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr)
     )
     if obj.node is receiver or ref.place is None:
         run.fact(fact)
-    elif ref.place.last_use in (0, run.clock):
+    elif ref.place.last_use in (0, run.clock) and bound_here_only(run, ref.place):
         run.devices.widened.append((ref.place, run.clock, fact))
 
 
@@ -643,19 +643,12 @@ def round_trip(run: Run, node: ast.Call, ref: Ref, device: str) -> None:
         device=device,
     )
     on_host = tuple(place for place in places if end_of(place.node) >= end_of(fetched))
-    if not all(_only_here(run, place) for place in on_host):
+    if not all(bound_here_only(run, place) for place in on_host):
         return
     if all(place.last_use in (0, run.clock) for place in on_host):
         run.devices.round_trips.append((on_host, run.clock, fact))
         if start.place is not None:
             run.devices.apart[fact] = {ref.obj, start.obj}
-
-
-def _only_here(run: Run, place: Place) -> bool:
-    """Whether a binding is a name of the function's own alone: what an object keeps has others to read it."""
-    node = place.node
-    several = isinstance(node, ast.Assign) and len(node.targets) > 1
-    return place.name.isidentifier() and not several and own_name(run, place.name)
 
 
 def _makes(run: Run, node: ast.AST) -> str | None:

@@ -125,6 +125,7 @@ def same_in_each_pass(batches, offset, device: torch.device):
     return total
 
 
+# run: nobody_takes_it(torch.ones(2), torch.device("cpu"))
 def nobody_takes_it(x: torch.Tensor, device: torch.device):
     for _ in range(3):
         x.to(device)  # fact: DroppedResult receiver=x op=to
