@@ -43,10 +43,10 @@ for an attribute. None for a leaf, an item, and a name that is not read again. B
 ## Limits
 
 Proof is a torch call or operation that made the tensor, the unpacking of a DataLoader's batch (`for images, labels in
-loader`, `images, labels = next(iter(loader))`), or an annotation. Silent for modules and criteria, tokenizer and
-processor outputs, `for batch in loader`, `batch["key"]`, batches of a `collate_fn`, and objects of one's own classes:
-many of these move in place. Silent, too, where a tensor is made in the same statement (`torch.zeros(1).cuda()`): that
-sets the device up.
+loader`, `for (left, right), same in loader`, `images, labels = next(iter(loader))`), or an annotation. Silent for
+modules and criteria, tokenizer and processor outputs, `for batch in loader`, `batch["key"]`, batches of a loader that
+is seen to have a `collate_fn`, and objects of one's own classes: many of these move in place. Silent, too, where a
+tensor is made in the same statement (`torch.zeros(1).cuda()`): that sets the device up.
 
 ## References
 

@@ -2,7 +2,8 @@
 ## What it does
 
 Reports `Tensor.repeat` or `tile` of one tensor where another one that goes with it is repeated as often by
-`repeat_interleave`, or by NumPy's `repeat`: both are used in one statement, or kept in one object.
+`repeat_interleave`, or by NumPy's `repeat`: both are used in one statement, or kept in one object, perhaps after a
+conversion.
 
 ## Why it is a bug
 

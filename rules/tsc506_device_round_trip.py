@@ -38,8 +38,8 @@ Unsafe: the result shares the memory of the tensor; where one of them is written
 
 ## Limits
 
-Silent where the array itself is used: handed to a function, written, computed with in NumPy, SciPy or OpenCV; and where
-the tensor is known to lie on the host before.
+Silent where the array itself is used: handed to a function, written, computed with in NumPy, SciPy or OpenCV; where an
+object, a container or an inner function keeps it; and where the tensor is known to lie on the host before.
 
 ## References
 

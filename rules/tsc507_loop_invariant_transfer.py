@@ -47,9 +47,9 @@ None: move the tensor before the loop.
 ## Limits
 
 Only for what is known to be a tensor and is a local name, or an attribute that only `__init__` assigns. Silent for
-modules, for what the loop assigns, writes or hands to a function, in branches that only some passes take, and in the
-pass that leaves the loop. Where
-the tensor already lies on the device the move costs nothing; that is not always to be seen, so this is a preview rule.
+modules, for what the loop assigns, writes or hands to a function, in branches that only some passes take, in the pass
+that leaves the loop, and where nobody takes what the move gives (TSC204). Where the tensor already lies on the device
+the move costs nothing; that is not always to be seen, so this is a preview rule.
 
 ## References
 

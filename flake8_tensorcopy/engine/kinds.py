@@ -6,6 +6,7 @@ import ast
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.evaluate import is_imported
+from flake8_tensorcopy.engine.parts import Index
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import MAYBE, NUMPY, UNSURE, VIEW, Obj, Ref, Value
 
@@ -65,7 +66,9 @@ def is_array(run: Run, ref: Ref, depth: int = 0) -> bool:
     for link in reversed(ref.chain):
         if link.kind == NUMPY:
             return link.op == "numpy"
-        if link.kind in (UNSURE, MAYBE) or (link.kind == VIEW and link.key is not None):
+        if link.kind in (UNSURE, MAYBE):
+            return False
+        if link.kind == VIEW and link.key is not None and not (isinstance(link.key, Index) and link.key.slices_only):
             return False  # an item of an array may be a number
         if link.kind == VIEW and _made_by_numpy(run, link.node, depth + 1):
             return True

@@ -6,7 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from flake8_tensorcopy.engine import library, ops
+from flake8_tensorcopy.engine.definitions import Function
+from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.run import Run
+from flake8_tensorcopy.engine.values import Place
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -37,7 +40,7 @@ def read_elsewhere(run: Run, name: str) -> bool:
         return True
     top = run.function.node
     if not isinstance(top, ast.Module):
-        return any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in run.parents())
+        return name in run.once(_declared)
     below = run.module.below(top)
     named: dict[ast.AST, list[ast.Name]] = {}
     for node in below.names.get(name, ()):
@@ -45,6 +48,12 @@ def read_elsewhere(run: Run, name: str) -> bool:
         if around is not None:
             named.setdefault(around, []).append(node)
     return any(not _of_its_own(function, name, nodes) for function, nodes in named.items())
+
+
+def _declared(run: Run) -> frozenset[str]:
+    """The names that a function says to be those of another scope."""
+    scopes = (node for node in run.parents() if isinstance(node, (ast.Global, ast.Nonlocal)))
+    return frozenset(name for node in scopes for name in node.names)
 
 
 def _of_its_own(function: ast.AST, name: str, nodes: list[ast.Name]) -> bool:
@@ -62,8 +71,7 @@ def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:
     """What the name stands for at a statement was stored, handed on or viewed nowhere before, as far as can be seen,
     and the name is the function's own."""
     parents = run.parents()
-    scoped = any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in parents)
-    if scoped or name in run.closed_over:
+    if not own_name(run, name):
         return False
     inside = set(ast.walk(statement))
     again: set[ast.AST] = set()  # what another pass of a loop may do before
@@ -79,6 +87,17 @@ def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:
         for node in run.mentions(name)
         if node not in inside and (_place(node) < _place(statement) or node in again)
     )
+
+
+def own_name(run: Run, name: str) -> bool:
+    """No other function reads what the name is bound to, as far as the scopes tell."""
+    return not read_elsewhere(run, name)
+
+
+def bound_here_only(run: Run, place: Place) -> bool:
+    """Whether a binding is a name of the function's own and nothing else: what an object keeps, others may read."""
+    several = isinstance(place.node, ast.Assign) and len(place.node.targets) > 1
+    return place.name.isidentifier() and not several and own_name(run, place.name)
 
 
 def met_again(run: Run, name: str, statement: ast.stmt) -> bool:

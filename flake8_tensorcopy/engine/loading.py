@@ -7,7 +7,7 @@ import re
 
 from flake8_tensorcopy.engine import library
 from flake8_tensorcopy.engine.arguments import Args
-from flake8_tensorcopy.engine.evaluate import is_imported
+from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import DatasetMove, LegacyDevice
 from flake8_tensorcopy.engine.iteration import element_of
 from flake8_tensorcopy.engine.run import Run
@@ -66,8 +66,26 @@ def _is_batch(obj: Obj) -> bool:
         return False
     if loader.cls != library.LOADER:
         return loader.kind == "unknown" and not loader.refuted and library.says_loader(loader.key)
+    return not _collates(loader)
+
+
+def makes_batches(run: Run, over: ast.expr) -> bool:
+    """Whether what a loop goes over is called a loader, and no function of the user's is known to make its batches."""
+    if not library.says_loader(run.text(over)):
+        return False
+    if isinstance(over, ast.Call):
+        return not (is_loader(is_imported(run, over.func) or "") and _given_collate(over))
+    held = evaluate(run, over) if isinstance(over, (ast.Name, ast.Attribute)) else Value()
+    return not any(ref.obj.cls == library.LOADER and _collates(ref.obj) for ref in held.refs)
+
+
+def _collates(loader: Obj) -> bool:
     made = loader.data[1] if isinstance(loader.data, tuple) else None
-    return not isinstance(made, ast.Call) or all(item.arg not in ("collate_fn", None) for item in made.keywords)
+    return isinstance(made, ast.Call) and _given_collate(made)
+
+
+def _given_collate(made: ast.Call) -> bool:
+    return any(item.arg in ("collate_fn", None) for item in made.keywords)
 
 
 def _on_cuda(run: Run, given: ast.expr | None, dataset: Value) -> ast.AST | None:

@@ -335,6 +335,8 @@ def _invariant(run: Run, moved: Looped, around: dict[ast.stmt, Around]) -> None:
         loop = next((one for one in reversed(outer) if isinstance(one, _LOOPS)), None)
     if loop is None or not isinstance(node.func, ast.Attribute) or moved.place == (move.to or "device"):
         return
+    if isinstance(stmt, ast.Expr) and stmt.value is node:
+        return  # nobody takes the result: another defect, or the move itself is what is timed
     receiver = node.func.value
     evidence = 3 if ref.kind == "tensor" else run.evidence(ref.obj, None)
     if ref.kind not in ("tensor", "unknown") or (evidence < 2 and node not in run.devices.operands):

@@ -21,7 +21,8 @@ from flake8_tensorcopy.engine.gradients import settle_writes
 from flake8_tensorcopy.engine.handed_out import kept_results, live_in_containers
 from flake8_tensorcopy.engine.host import host_scalar, shown_once
 from flake8_tensorcopy.engine.indexing import without_versions
-from flake8_tensorcopy.engine.liveness import kept_to_itself, read_elsewhere, read_later
+from flake8_tensorcopy.engine.liveness import bound_here_only, kept_to_itself, read_elsewhere, read_later
+from flake8_tensorcopy.engine.loading import makes_batches
 from flake8_tensorcopy.engine.loops import finish_loops
 from flake8_tensorcopy.engine.parameters import finish_wraps
 from flake8_tensorcopy.engine.repeated import finish_repeats
@@ -256,9 +257,10 @@ def batch_of_tensors(run: Run, node: ast.For | ast.AsyncFor) -> None:
         if over.func.id == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
             target = target.elts[1]
         over = over.args[0] if over.args else over
-    if not isinstance(target, ast.Tuple) or not library.says_loader(run.text(over)):
+    if not isinstance(target, ast.Tuple) or not makes_batches(run, over):
         return
-    for item in target.elts:
+    within = [one for item in target.elts if isinstance(item, ast.Tuple) for one in item.elts]
+    for item in (*target.elts, *within):
         value = run.now.env.get(item.id) if isinstance(item, ast.Name) else None
         if value is not None and value.obj is not None and value.obj.kind == "unknown":
             value.obj.uses.append((3, None))
@@ -294,7 +296,7 @@ def finish_run(run: Run) -> None:
             plain = was.obj.graph is False and not was.obj.leaf and not was.obj.param
             run.fact(changed(fact, evidence=run.evidence_of(was, fact.site), change=change, plain=plain))
     for place, (move, ref) in run.moves.items():
-        if run.logged[place] == {"logged"} and not read_elsewhere(run, place.name):
+        if run.logged[place] == {"logged"} and bound_here_only(run, place):
             host_scalar(run, move, ref, "logged", shown_once(run, place, move))
     for mark, known in run.facts.items():
         if isinstance(known, StaleRead):

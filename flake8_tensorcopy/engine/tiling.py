@@ -143,13 +143,14 @@ def _together(run: Run, one: Tiling, other: Tiling, uses: list[Uses]) -> bool:
     if one.stmt is other.stmt:
         return True
     mine, theirs = _bound(run, one), _bound(run, other)
-    if mine is None or theirs is None or mine == theirs:
+    if (mine is None and theirs is None) or mine == theirs:
         return False
-    if _owner(mine) is not None and _owner(mine) == _owner(theirs):
+    if mine is not None and theirs is not None and _owner(mine) is not None and _owner(mine) == _owner(theirs):
         return True  # both are kept in one place
     if not uses:
         uses += _uses(run)
-    after = max(end_of(one.node), end_of(other.node))
+    after = max(end_of(call.node) for call, name in ((one, mine), (other, theirs)) if name is not None)
+    mine, theirs = mine or _mark(one.node), theirs or _mark(other.node)
     return any(
         mine in left and theirs in right
         for place, named in uses
@@ -162,17 +163,25 @@ def _together(run: Run, one: Tiling, other: Tiling, uses: list[Uses]) -> bool:
 
 def _uses(run: Run) -> Iterator[Uses]:
     """The expressions that take several operands, each with what its operands name."""
+    calls: set[ast.AST] = {one.node for one in run.tilings}
     for statement in run.function.node.body:
         for node in walk(statement):
             if not isinstance(node, (ast.Tuple, ast.List, ast.Dict, ast.Call, ast.BinOp, ast.Compare)):
                 continue
             if not isinstance(getattr(node, "ctx", None), ast.Store):
-                yield start_of(node), [_named_in(run, item) for item in _operands(node)]
+                yield start_of(node), [_named_in(run, item, calls) for item in _operands(node)]
 
 
-def _named_in(run: Run, node: ast.expr) -> set[str]:
-    """The names and attributes that an expression is made of."""
-    return {run.text(item) for item in walk(node) if isinstance(item, (ast.Name, ast.Attribute, ast.Subscript))}
+def _named_in(run: Run, node: ast.expr, calls: set[ast.AST]) -> set[str]:
+    """The names and attributes that an expression is made of, and marks of these calls."""
+    inner = list(walk(node))
+    named = {run.text(item) for item in inner if isinstance(item, (ast.Name, ast.Attribute, ast.Subscript))}
+    return named | {_mark(item) for item in inner if item in calls}
+
+
+def _mark(node: ast.AST) -> str:
+    """What stands for a call that is an operand itself."""
+    return f"<{id(node)}>"
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:
@@ -193,13 +202,30 @@ def _operands(node: ast.AST) -> list[ast.expr]:
 def _bound(run: Run, one: Tiling) -> str | None:
     """What the result is bound to."""
     match one.stmt:
-        case ast.Assign(targets=[target], value=value) if value is one.node:
+        case ast.Assign(targets=[target], value=value) if _converted(run, value, one.node):
             return run.text(target)
-        case ast.AnnAssign(target=target, value=value) if value is one.node:
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if _converted(run, value, one.node):
             return run.text(target)
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
             return next((run.text(t) for t, v in zip(targets, values, strict=False) if v is one.node), None)
     return None
+
+
+def _converted(run: Run, node: ast.expr, inner: ast.Call) -> bool:
+    """Whether it is that call, or a conversion of its result: to a tensor, a dtype or a device."""
+    while node is not inner:
+        match node:
+            case ast.Call(func=func, args=[given, *_]) if run.names.qualify(func) in _TO_TENSOR:
+                node = given
+            case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in _CONVERSIONS:
+                node = base
+            case _:
+                return False
+    return True
+
+
+_TO_TENSOR = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.tensor"})
+_CONVERSIONS = frozenset("to cuda cpu float double half long int bool astype clone detach contiguous copy".split())
 
 
 def _owner(text: str) -> str | None:

@@ -20,6 +20,7 @@ from flake8_tensorcopy.engine.facts import (
 )
 from flake8_tensorcopy.engine.library import DEVICE, FACTORIES, LOADER
 from flake8_tensorcopy.engine.linked import dtype_of
+from flake8_tensorcopy.engine.liveness import bound_here_only
 from flake8_tensorcopy.engine.names import TYPED
 from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.parts import Index, all_passes, must_overlap
@@ -577,7 +578,7 @@ def _widened(run: Run, node: ast.Call, ref: Ref, move: Move, receiver: ast.expr)
     )
     if obj.node is receiver or ref.place is None:
         run.fact(fact)
-    elif ref.place.last_use in (0, run.clock):
+    elif ref.place.last_use in (0, run.clock) and bound_here_only(run, ref.place):
         run.devices.widened.append((ref.place, run.clock, fact))
 
 
@@ -642,6 +643,8 @@ def round_trip(run: Run, node: ast.Call, ref: Ref, device: str) -> None:
         device=device,
     )
     on_host = tuple(place for place in places if end_of(place.node) >= end_of(fetched))
+    if not all(bound_here_only(run, place) for place in on_host):
+        return
     if all(place.last_use in (0, run.clock) for place in on_host):
         run.devices.round_trips.append((on_host, run.clock, fact))
         if start.place is not None:

@@ -187,6 +187,15 @@ def tensor_of_arrays():
     return torch.as_tensor(rows)  # fact: TensorOfTensor argument=rows form=arrays
 
 
+def tensor_of_parts_of_arrays(x: np.ndarray):
+    pieces = [x[i : i + 2] for i in range(len(x) - 2)]
+    return torch.tensor(pieces)  # fact: TensorOfTensor argument=pieces form=arrays
+
+
+def tensor_of_items_of_arrays(x: np.ndarray, i: int):
+    return torch.tensor([x[i], x[i + 1]])
+
+
 def new_tensor_of_a_tensor(x: torch.Tensor, y: torch.Tensor):
     return x.new_tensor(y)  # fact: TensorOfTensor argument=y form=tensor
 

@@ -198,6 +198,22 @@ def batches(loader):
         print(old + labels)
 
 
+# run: batches_within(torch.utils.data.DataLoader([((torch.ones(2), torch.ones(2)), torch.ones(2))]))
+def batches_within(loader):
+    for (left, right), labels in loader:
+        old = left
+        left += 1  # fact: StaleRead reader=old writer=left op=+= link=alias | evidence=3
+        print(old + right + labels)
+
+
+# run: collated_batches([(torch.ones(2), torch.ones(2))], lambda items: items[0])
+def collated_batches(data, collate):
+    loader = torch.utils.data.DataLoader(data, collate_fn=collate)
+    for images, labels in loader:
+        images.to(torch.float64)  # fact: DroppedResult receiver=images op=to | -evidence
+        labels.to(torch.float64)  # fact: DroppedResult receiver=labels op=to | -evidence
+
+
 # run: module_called(torch.nn.Linear(4, 4), torch.ones(4))
 def module_called(net, x):
     net.add = net(x)

@@ -177,6 +177,29 @@ def repeated_otherwise(x: torch.Tensor, y: torch.Tensor, times: int):
     return many, whole
 
 
+# run: repeated_by_numpy(np.zeros((2, 3)), torch.zeros(2), 4)
+def repeated_by_numpy(x: np.ndarray, y: torch.Tensor, times: int):
+    many = torch.from_numpy(np.repeat(x, times, axis=0)).float()
+    whole = y.repeat(times)  # fact: MixedRepeats tiled=y interleaved=x
+    return many, whole
+
+
+# run: repeated_as_an_operand(torch.zeros(2, 3), torch.zeros(2), 4)
+def repeated_as_an_operand(x: torch.Tensor, y: torch.Tensor, times: int):
+    many = x.repeat_interleave(times, dim=0)
+    if times > 2:
+        return many * y.repeat(times)[:, None]  # fact: MixedRepeats tiled=y interleaved=x
+    else:
+        return many
+
+
+# run: repeated_apart(torch.zeros(2, 3), torch.zeros(2), 4)
+def repeated_apart(x: torch.Tensor, y: torch.Tensor, times: int):
+    many = x.repeat_interleave(times, dim=0)
+    print(y.repeat(times))
+    return many
+
+
 # run: every_pair(torch.zeros(2, 3))
 def every_pair(x: torch.Tensor):
     return torch.cat([x.repeat_interleave(2, dim=0), x.repeat(2, 1)])

@@ -97,12 +97,38 @@ def there_for_numpy(x, device: torch.device):
     return back, torch.from_numpy(np.sqrt(array)).to(device)
 
 
+class Keeps:
+    # run: Keeps().there_and_kept(torch.ones(2), torch.device("cpu"))
+    def there_and_kept(self, x, device: torch.device):
+        self.array = x.cpu().numpy()
+        return torch.from_numpy(self.array).to(device)
+
+
+# run: there_and_kept_by_a_function(torch.ones(2), [], torch.device("cpu"))
+def there_and_kept_by_a_function(x, hooks, device: torch.device):
+    array = x.cpu().numpy()
+    hooks.append(lambda: array.mean())
+    return torch.from_numpy(array).to(device)
+
+
+# run: there_and_kept_twice(torch.ones(2), Keeps(), torch.device("cpu"))
+def there_and_kept_twice(x, keeps, device: torch.device):
+    array = keeps.array = x.cpu().numpy()
+    return torch.from_numpy(array).to(device)
+
+
 # run: same_in_each_pass([torch.ones(2)], torch.ones(2), torch.device("cpu"))
 def same_in_each_pass(batches, offset, device: torch.device):
     total = 0
     for batch in batches:
         total = total + (batch.to(device) - offset.to(device))  # fact: InvariantTransfer receiver=offset device=device
     return total
+
+
+# run: nobody_takes_it(torch.ones(2), torch.device("cpu"))
+def nobody_takes_it(x: torch.Tensor, device: torch.device):
+    for _ in range(3):
+        x.to(device)  # fact: DroppedResult receiver=x op=to
 
 
 # run: other_in_each_pass([torch.ones(2)], torch.ones(2), torch.device("cpu"))
