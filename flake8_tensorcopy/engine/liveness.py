@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from flake8_tensorcopy.engine import library, ops
-from flake8_tensorcopy.engine.definitions import Function
-from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.values import Place
 
