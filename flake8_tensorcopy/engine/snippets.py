@@ -28,10 +28,8 @@ def snippet(lines: Sequence[str], span: Span, site: ast.AST) -> str:
     text = between(lines, span)
     if not isinstance(site, ast.expr):
         return text if _means(text, "exec") == plain else plain
-    if isinstance(site, ast.Slice) or (
-        isinstance(site, ast.Tuple) and any(isinstance(n, ast.Slice) for n in site.elts)
-    ):
-        # Slices stand in square brackets only.
+    if isinstance(site, ast.Tuple) and any(isinstance(one, ast.Slice) for one in site.elts):
+        # Such a tuple stands in square brackets only.
         whole = ast.unparse(ast.Subscript(ast.Name("_", ast.Load()), site, ast.Load()))
         return text if _means(f"_[{text}\n]", "eval") == whole else whole[2:-1]
     # Brackets around it, so that it may go over several lines.
