@@ -39,7 +39,7 @@ class Repeat(NamedTuple):
 def multiplied(run: Run, node: ast.BinOp, left: Value, right: Value, result: Value) -> None:
     """`[x] * n` and `n * [x]`."""
     for side, shown, count in ((left, node.left, node.right), (right, node.right, node.left)):
-        single = isinstance(count, ast.Constant) and count.value in (0, 1)
+        single = (isinstance(count, ast.Constant) and count.value in (0, 1)) or _is_truth(run, count)
         if not isinstance(shown, (ast.List, ast.Tuple)) or single or side.obj is None or result.obj is None:
             continue
         fields = run.now.fields(side.obj)
@@ -47,6 +47,30 @@ def multiplied(run: Run, node: ast.BinOp, left: Value, right: Value, result: Val
             value = fields.get(f"[{position}]")
             if value is not None and value.obj is not None:
                 _repeat(run, Repeat(node, item, "multiplied", run.stmt), value.obj, result.obj)
+
+
+def _is_truth(run: Run, count: ast.expr) -> bool:
+    """`norm * [nn.BatchNorm1d(n)]` with a truth: there is one, or none."""
+    match count:
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Call(func=ast.Name(id="int" | "bool"), args=[inner]):
+            return _is_truth(run, inner)
+        case ast.Name(id=name) if not isinstance(run.function.node, ast.Module):
+            return any(one.arg == name and _says_bool(one, default) for one, default in _given(run.function.node.args))
+    return False
+
+
+def _given(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """The parameters with their defaults."""
+    named = [*spec.posonlyargs, *spec.args]
+    yield from zip(named, [*[None] * (len(named) - len(spec.defaults)), *spec.defaults], strict=True)
+    yield from zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+
+
+def _says_bool(one: ast.arg, default: ast.expr | None) -> bool:
+    said = isinstance(one.annotation, ast.Name) and one.annotation.id == "bool"
+    return said or (isinstance(default, ast.Constant) and isinstance(default.value, bool))
 
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp

@@ -100,3 +100,10 @@ def tables_over(vectors: torch.Tensor):
 def assigned_state(target: nn.Module, online: nn.Module):
     target.load_state_dict(online.state_dict(), assign=True)
     # fact: WrappedTensor name=online op=load_state_dict reason=source
+
+
+# run: one_or_none(2, True)
+def one_or_none(width: int, norm: bool, last=True):
+    layers = [nn.Linear(2, width)] + norm * [nn.BatchNorm1d(2)] + [nn.Linear(2, 2)] * last
+    layers += (width > 2) * [nn.Linear(2, 3)] + int(not norm) * [nn.Linear(2, 4)]
+    return nn.Sequential(*layers)
