@@ -338,6 +338,8 @@ def note_row(run: Run, made: Obj, given: Value) -> None:
     """Keep that a module was given something with an axis of size 1."""
     if any(_keeps_row(run, ref) for ref in given.refs):
         run.rows.add(made)
+        if any(_has_single_row(run, ref) for ref in given.refs):
+            run.single.add(made)
 
 
 def from_row(run: Run, obj: Obj, depth: int = 0) -> bool:
@@ -354,6 +356,21 @@ def from_row(run: Run, obj: Obj, depth: int = 0) -> bool:
     else:
         sources = next((value.refs for value in obj.given if value.refs), obj.inputs[:1])
     return any(_keeps_row(run, ref, depth) for ref in sources)
+
+
+def of_single_row(run: Run, obj: Obj, depth: int = 0) -> bool:
+    """Whether something that it was computed from has a first axis of size 1, which layers keep."""
+    if obj in run.single:
+        return True
+    return obj.owner == "fresh" and obj.copied is not None and _has_single_row(run, obj.copied, depth + 1)
+
+
+def _has_single_row(run: Run, ref: Ref, depth: int = 0) -> bool:
+    if depth > MAX_STEPS:
+        return False
+    layout = layout_of(run, ref)
+    first = axes.axis_of(layout, 0) if layout is not None else None
+    return (first is not None and first[0].axes[0].size == ONE) or of_single_row(run, ref.obj, depth)
 
 
 def _keeps_row(run: Run, ref: Ref, depth: int = 0) -> bool:
