@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.facts import (
 from flake8_tensorcopy.engine.linked import dtype_of
 from flake8_tensorcopy.engine.liveness import kept_to_itself, met_again, read_later
 from flake8_tensorcopy.engine.parameters import wrapped_written
-from flake8_tensorcopy.engine.parts import beside, mixed
+from flake8_tensorcopy.engine.parts import beside, mixed, packed_apart
 from flake8_tensorcopy.engine.repeated import slot_written
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import judge_write
@@ -209,6 +209,8 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
         return
     if overlap is not None or temporary or any(link.kind == UNSURE for link in ref.chain):
         return
+    if links and packed_apart(ref.chain) is not None:
+        links = []
     if links and not ref.obj.moved and ref.obj.owner in ("argument", "attribute", "item"):
         kind = MAYBE if any(link.kind == MAYBE for link in links) else NUMPY
         run.fact(
