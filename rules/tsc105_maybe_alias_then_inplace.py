@@ -45,6 +45,7 @@ Unsafe: it takes memory, also where the conversion copies. Where that is too dea
 Silent where
 
 - what goes in is a fresh tensor, such as the result of a layer or of arithmetic;
+- `contiguous()`, `flatten()` or `reshape(-1)` is given columns, which lie apart in memory (`labels[:, 2:6]`);
 - `copy=True` is given, or the code tests `y is x` first;
 - the result is written back (`x.copy_(work)`, `self.x = work`);
 - the function says that it changes its argument: by an `inplace` or `out` parameter, or a name that ends with `_`;

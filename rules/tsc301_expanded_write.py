@@ -47,9 +47,10 @@ object may read it. None where a function returns it among other things.
 
 Silent after `clone`, `contiguous`, `repeat` and arithmetic, whose results have elements of their own; where the
 expanded tensor is only read; where its name is bound anew first; where the sizes asked for are those that there were
-(`b, n = x.shape; x.expand(b, n)`); where `is_contiguous()` or a stride of 0 is asked for on the way; where `unfold`
-makes windows that do not overlap; and where a function gives what is expanded on some of its paths only. Properties
-are not looked into.
+(`b, n = x.shape; x.expand(b, n)`); where `is_contiguous()` or a stride of 0 is asked for on the way; after a cast to a
+dtype that is named and that the tensor is not known to have (`mask.expand(..).float()`); where `unfold` makes windows
+that do not overlap; and where a function gives what is expanded on some of its paths only. Properties are not looked
+into.
 
 ## References
 

@@ -41,7 +41,8 @@ def normalise(x: torch.Tensor) -> torch.Tensor:
 ## Limits
 
 Silent with `keepdim=True`, after `unsqueeze`, `[:, None]` or a `view` that makes an axis of size 1, for new leading
-dimensions (`torch.zeros(2).expand(5, 2)`), and where the sizes are names that may be equal.
+dimensions (`torch.zeros(2).expand(5, 2)`), where the axes are changed in place (`unsqueeze_`, `t_`), and where the
+sizes are names that may be equal.
 
 ## References
 

@@ -39,9 +39,10 @@ None: write `permute` or `transpose`, with `.contiguous()` behind it where memor
 ## Limits
 
 Silent where axes are joined or split in their order, where other sizes are among them that the axes do not explain,
-where an axis of size 1 moves, where a part of the result gets the first order back (rows shifted one by one), and for
-tensors whose number of axes is not known. Of a tensor whose axes have been exchanged before, only its own sizes in
-another order are reported.
+where an axis of size 1 moves, or the first one that a layer made of a single row, where nothing moves in a batch of one
+(`x.view(c, -1)`, and back), where a part of the result gets the first order back or lacks the first row of what was
+padded (rows shifted one by one), and for tensors whose number of axes is not known. Of a tensor whose axes have been
+exchanged before, only its own sizes in another order are reported.
 
 ## References
 

@@ -45,7 +45,8 @@ None: write the operation out of place, or index the tensor (`both[:, :2]`) inst
 ## Limits
 
 Silent where the tensor does not require grad or is not known to, or holds integers or bools, under `no_grad`, for
-`tensor_split` and indexing, whose results may be written, and after a clone. Whether the argument of a function
+`tensor_split` and indexing, whose results may be written, after a clone, and where what is taken apart may be several
+tensors: what a module of unknown make or `x.max(1)` gives. Whether the argument of a function
 requires grad is taken from the calls in the file; where there is none that tells, arithmetic on it is a preview
 finding.
 

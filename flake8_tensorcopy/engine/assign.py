@@ -467,6 +467,8 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.ex
     sizes: list[Value] = []
     if isinstance(value.const, Shape) and not any(isinstance(item, ast.Starred) for item in target.elts):
         sizes = unpacked(run, value.const, len(target.elts))
+    # What is a tuple on one of the ways here is no tensor that is cut up on another.
+    packed = any(ref.obj.kind in ("tuple", "list") for ref in value.refs)
     for position, item in enumerate(target.elts):
         if isinstance(item, ast.Starred):
             assign(run, item.value, UNKNOWN, source)
@@ -480,6 +482,8 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value, source: ast.ex
                 for inner in ref.obj.data[1][0][1].refs:
                     key = unpacked_part(run, ref.obj.node or source, ref.obj.made, position, source)
                     parts.append(inner.derive(Link(VIEW, ref.obj.made, source, key=key)))
+            elif packed:
+                continue
             elif ref.obj.kind in ("tensor", "array") or (ref.obj.kind == "unknown" and run.evidence(ref.obj) >= 2):
                 parts.append(ref.derive(Link(VIEW, "unpacking", source, key=Index((str(position),)))))
         if parts:

@@ -34,6 +34,7 @@ from flake8_tensorcopy.engine.gradients import backward_in_call, clipped, zero_g
 from flake8_tensorcopy.engine.graph import made_in_inference_mode, note_arguments
 from flake8_tensorcopy.engine.hooks import register_hook
 from flake8_tensorcopy.engine.iteration import first_parameter
+from flake8_tensorcopy.engine.layouts import relaid
 from flake8_tensorcopy.engine.linked import operand
 from flake8_tensorcopy.engine.loading import is_loader, legacy_function, legacy_type, loads, made_loader, next_batch
 from flake8_tensorcopy.engine.loops import builtin, formatted, note_sync
@@ -533,6 +534,10 @@ def _call_function(
         return _of_unknown_call(run, node, operands, off=entry_mode(run.module.survey, function) is False)
     run.called[node] = done
     given = given_to(done, values, args)
+    if done.relaid:
+        for position, param in enumerate(done.params):
+            for steps in done.relaid.get(param, ()) if position in given else ():
+                relaid(run, given[position].refs, steps)
     note_arguments(run, function, done, values, args)
     backward_in_call(run, node, done, given)
     result = apply_summary(run, node, summary_of(done), values, args.keywords, args.spread)

@@ -183,6 +183,8 @@ def subscript(run: Run, node: ast.Subscript) -> Value:
     value = subscript_of(run, node, base)
     if isinstance(node.slice, ast.Name) and node.slice.id in run.now.env:
         keep_index(run, node, value, run.now.env[node.slice.id])
+    if run.scrambled:
+        _shifted(run, node, base)
     if isinstance(node.value, ast.Call) and _takes_a_part(node.slice):
         run.narrowed_on_host(base, node.value, "indexed")
     run.indexed(node, base, value)
@@ -206,6 +208,12 @@ def subscript_of(run: Run, node: ast.Subscript, base: Value) -> Value:
         result = one if result is None else join_values(result, one)
     assert result is not None
     return live_here(run, result)
+
+
+def _shifted(run: Run, node: ast.Subscript, base: Value) -> None:
+    from flake8_tensorcopy.engine.reshaping import padded_and_shifted
+
+    padded_and_shifted(run, node, base)
 
 
 def _axis_size(run: Run, shape: Shape, index: ast.expr) -> Value:

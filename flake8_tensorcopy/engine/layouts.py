@@ -205,6 +205,10 @@ def layout_of(run: Run, ref: Ref, depth: int = 0) -> Layout | None:
     """The layout of what a reference holds; None where a step on the way to it is not understood."""
     obj = ref.obj
     chain = ref.chain
+    if obj in run.relaid:
+        own = _tensor(ref)
+        if any(own[: len(one)] == one for one in run.relaid[obj]):
+            return None
     if obj.parent is not None and obj.slot in _PARTS and obj.parent.made.rsplit(".", 1)[-1] in _PAIRS:
         obj = obj.parent  # `x.max(1).values`
     elif obj.made.rsplit(".", 1)[-1] in _PAIRS and _reduced_over(run, obj) is not None:
@@ -217,6 +221,22 @@ def layout_of(run: Run, ref: Ref, depth: int = 0) -> Layout | None:
             return None
         layout = _step(run, layout, link)
     return layout
+
+
+def relaid(run: Run, refs: tuple[Ref, ...], inside: tuple[object, ...] = ()) -> None:
+    """A tensor, or a view of it that a callee made, is given other axes in place (`t_`, `unsqueeze_`): whatever its
+    name, nothing is known of them any more; other views of the same memory are as they were."""
+    for ref in refs:
+        known = run.relaid.setdefault(ref.obj, [])
+        changed = (*_tensor(ref), *inside)
+        if changed not in known:
+            known.append(changed)
+    run.layouts.clear()
+
+
+def _tensor(ref: Ref) -> tuple[object, ...]:
+    """What tells the tensors over one storage apart: the steps that surely or perhaps made another one."""
+    return tuple((link.inner or link.node, link.key) for link in ref.chain if link.kind not in (ALIAS, MAYBE))
 
 
 def _takes_half(link: Link) -> bool:
@@ -318,6 +338,8 @@ def note_row(run: Run, made: Obj, given: Value) -> None:
     """Keep that a module was given something with an axis of size 1."""
     if any(_keeps_row(run, ref) for ref in given.refs):
         run.rows.add(made)
+        if any(_has_single_row(run, ref) for ref in given.refs):
+            run.single.add(made)
 
 
 def from_row(run: Run, obj: Obj, depth: int = 0) -> bool:
@@ -334,6 +356,21 @@ def from_row(run: Run, obj: Obj, depth: int = 0) -> bool:
     else:
         sources = next((value.refs for value in obj.given if value.refs), obj.inputs[:1])
     return any(_keeps_row(run, ref, depth) for ref in sources)
+
+
+def of_single_row(run: Run, obj: Obj, depth: int = 0) -> bool:
+    """Whether something that it was computed from has a first axis of size 1, which layers keep."""
+    if obj in run.single:
+        return True
+    return obj.owner == "fresh" and obj.copied is not None and _has_single_row(run, obj.copied, depth + 1)
+
+
+def _has_single_row(run: Run, ref: Ref, depth: int = 0) -> bool:
+    if depth > MAX_STEPS:
+        return False
+    layout = layout_of(run, ref)
+    first = axes.axis_of(layout, 0) if layout is not None else None
+    return (first is not None and first[0].axes[0].size == ONE) or of_single_row(run, ref.obj, depth)
 
 
 def _keeps_row(run: Run, ref: Ref, depth: int = 0) -> bool:

@@ -36,6 +36,14 @@ def positions(ref: Ref) -> bool:
     return next((link.key for link in ref.chain if link.key is not None), None) == Index(("1",))
 
 
+def perhaps_several(obj: Obj) -> bool:
+    """Whether a value may be several tensors, which nothing but a loop or an unpacking tells apart: what a module of
+    unknown make returned, or the values and positions that are the best along a dimension."""
+    if obj.made in PAIRS:
+        return len(obj.given) == 1
+    return obj.owner == "fresh" and not obj.made and bool(obj.operands) and obj.operands[0].kind == "module"
+
+
 def cut(obj: Obj) -> Obj:
     """What stands for an operand of which the data are used, and not the graph."""
     return Obj("unknown", "unknown", obj.node, made=OFF, operands=(obj,), graph=False)

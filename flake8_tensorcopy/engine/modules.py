@@ -9,7 +9,7 @@ from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.arguments import Args
 from flake8_tensorcopy.engine.displays import container
 from flake8_tensorcopy.engine.evaluate import CONTAINERS, evaluate, fresh
-from flake8_tensorcopy.engine.features import REPEAT, TURNED
+from flake8_tensorcopy.engine.features import REPEAT, TURNED, UNPACKED
 from flake8_tensorcopy.engine.freezing import Asked, applied, asked_by, frozen, switch
 from flake8_tensorcopy.engine.graph import graph_of_result
 from flake8_tensorcopy.engine.items import exact_items, first_item
@@ -391,7 +391,7 @@ def call_module(run: Run, node: ast.Call, module: Obj, args: Args, shown: str) -
     result = fresh(run, node, "unknown" if several else "tensor", module.cls, operands=(module, *args.objs()))
     made = result.refs[0].obj
     made.graph = graph_of_call(run, module, args.values)
-    if run.function.features & TURNED:
+    if run.function.features & (TURNED | UNPACKED):
         note_row(run, made, given)
     record(run, node, shown, module_keeps(module), list(args.values), made)
     return result

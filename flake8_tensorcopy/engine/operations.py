@@ -16,7 +16,7 @@ from flake8_tensorcopy.engine.gradients import accumulate
 from flake8_tensorcopy.engine.graph import graph_of_result, items_of, recording, sink, written_from
 from flake8_tensorcopy.engine.host import host_read, reduced_on_host
 from flake8_tensorcopy.engine.keeping import CHOICE, kept_by
-from flake8_tensorcopy.engine.layouts import axis_size
+from flake8_tensorcopy.engine.layouts import axis_size, relaid
 from flake8_tensorcopy.engine.leaves import marked, to_array
 from flake8_tensorcopy.engine.linked import PAIRS, dtype_of, on_graph, operand
 from flake8_tensorcopy.engine.moved_leaf import begins, keeps_gradient
@@ -160,6 +160,8 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         return fresh(run, node, kind, short)
     if args.flag("copy"):
         return copies(run, node, value, short)
+    if op.result == "same" and short[-1:] == "_" and not op.writes:
+        relaid(run, value.refs)
     out: list[Ref] = []
     whole = run.method_calls[node][0] if node in run.method_calls else value
     for ref in value.refs:
@@ -503,6 +505,10 @@ def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
     return "float32" if op.default_dtype else ""
 
 
+# Of what writes no data in place, the operations that leave the axes as they are.
+_KEEP_AXES = frozenset({"detach_", "requires_grad_", "share_memory_"})
+
+
 def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: Args, func: ast.Attribute) -> Value:
     """A method of Tensor with its row of the table."""
     one = Value((ref,))
@@ -571,6 +577,8 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     for given, value in args.all():
         run.use(value, given, "looked at" if name in library.AS_ANOTHER else role)
     if op.result == "same":
+        if name[-1:] == "_" and name not in _KEEP_AXES:
+            relaid(run, one.refs)
         return Value((ref.derive(Link(ALIAS, name, node)),))
     if op.result in ("view", "maybe") and op.of == 0:
         if name == "type" and not args.values and not args.keywords:

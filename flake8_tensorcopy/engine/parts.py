@@ -17,6 +17,7 @@ from flake8_tensorcopy.engine.values import (
     MAYBE,
     NUMPY,
     UNSURE,
+    VIEW,
     Chain,
     Link,
     Ref,
@@ -381,3 +382,56 @@ def _only_zero(link: Link) -> bool:
     """The call names the first dimension."""
     args = link.node.args[-1:] if isinstance(link.node, ast.Call) else []
     return len(args) == 1 and isinstance(args[0], ast.Constant) and args[0].value == 0
+
+
+_PACKS = frozenset({"contiguous", "reshape", "flatten", "ravel"})
+
+
+def packed_apart(chain: tuple[Link, ...]) -> Link | None:
+    """The step that copies since what it is given lies apart in memory: `x[:, 2:6].contiguous()`.
+
+    A single row, which it would not copy, has to be written as one.
+    """
+    apart = False
+    for link in chain:
+        node = link.inner or link.node
+        if link.kind == MAYBE and link.op in _PACKS:
+            if apart and isinstance(node, ast.Call) and _in_one_piece(node, link.op):
+                return link
+            apart = False
+        elif link.kind == VIEW and isinstance(node, ast.Subscript):
+            apart = _apart(node.slice, apart)
+        elif link.kind == VIEW and link.op in ("iteration", "unpacking", "select", "unbind"):
+            apart = False
+    return None
+
+
+def _in_one_piece(node: ast.Call, op: str) -> bool:
+    """Whether a call lays all elements one after the other."""
+    function = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "torch"
+    sizes = [literal(item) for item in node.args[function:]]
+    return not node.keywords and (op == "contiguous" or sizes in ([], [-1]))
+
+
+def _apart(index: ast.expr, apart: bool) -> bool:
+    """Whether the rows of a part lie apart: something behind an axis of several is dropped."""
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
+    rows = False
+    for place, item in enumerate(items):
+        match item:
+            case ast.Constant(value=None):
+                continue
+            case ast.Constant(value=v) if v is ...:
+                rows = True
+            case ast.Slice(lower=lower, upper=None, step=None) if lower is None or literal(lower) == 0:
+                rows = True
+            case ast.Slice(lower=lower, upper=upper, step=None) if not rows:
+                first = literal(lower) if lower is not None else 0
+                last = literal(upper) if upper is not None else 0 if first == -1 else None
+                rows = first is None or last is None or last - first != 1
+                apart = apart and rows
+            case _:
+                if rows:
+                    return True
+                apart = apart and place > 0
+    return apart

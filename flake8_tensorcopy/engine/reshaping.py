@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from flake8_tensorcopy.engine import axes
 from flake8_tensorcopy.engine.arguments import Args
@@ -10,13 +11,15 @@ from flake8_tensorcopy.engine.axes import ONE, Axis, Layout, Of, Size, product
 from flake8_tensorcopy.engine.evaluate import evaluate, is_imported
 from flake8_tensorcopy.engine.facts import ClashingExpand, ScrambledAxes, TurnedView
 from flake8_tensorcopy.engine.features import STRIDES
-from flake8_tensorcopy.engine.layouts import from_row, layout_of, note_sizes
+from flake8_tensorcopy.engine.layouts import from_row, layout_of, note_sizes, of_single_row
 from flake8_tensorcopy.engine.library import MAKERS, REDUCTIONS, RESHAPES, STRIDED, TAKES_ARRAYS
+from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.strides import array_taken, strides_given
 from flake8_tensorcopy.engine.tiling import REPEATS, note_repeat
 from flake8_tensorcopy.engine.values import ALIAS, UNKNOWN, Obj, Ref, Shape, Value
 
+_WIDENS = frozenset({"pad", "cat", "concat", "concatenate", "hstack"})
 SIZED = RESHAPES | MAKERS | {"expand_as"}
 
 
@@ -105,11 +108,16 @@ def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> No
     if given is None or not given.wholly or len(refs) != 1:
         return
     _shifted(run, refs[0], given.sizes)
-    wanted = [size for size in given.sizes if size != ONE]
+    sizes = given.sizes
     layout = layout_of(run, refs[0])
     if layout is not None and layout.more is not None:
         layout = axes.of_rank(layout, len(given.sizes))
     own = layout.sizes if layout is not None else None
+    if own is not None and of_single_row(run, refs[0].obj):
+        single = Of(refs[0].obj, 0)
+        own = tuple(size.where(single, ONE) for size in own)
+        sizes = tuple(size.where(single, ONE) if size is not None else None for size in sizes)
+    wanted = [size for size in sizes if size != ONE]
     if own is None or refs[0].kind == "array" or axes.empty((*own, *wanted)):
         return
     mine = [size for size in own if size != ONE]
@@ -119,8 +127,8 @@ def _scrambled(run: Run, node: ast.Call, refs: tuple[Ref, ...], name: str) -> No
     if set(mine) == set(wanted) and len(wanted) == len(mine) and None not in wanted:
         if given.written:
             return
-        order = ", ".join(str(own.index(size)) for size in given.sizes if size in own)
-    elif layout is None or layout.turned is not None or (moved := _moved_axis(run, own, list(given.sizes))) < 0:
+        order = ", ".join(str(own.index(size)) for size in sizes if size in own)
+    elif layout is None or layout.turned is not None or (moved := _moved_axis(run, own, list(sizes))) < 0:
         return
     receiver = node.args[0] if is_imported(run, node.func) is not None else _receiver(node)
     run.fact(
@@ -148,12 +156,26 @@ def _shifted(run: Run, ref: Ref, sizes: tuple[Size | None, ...]) -> None:
             run.facts.pop((ScrambledAxes, link.node), None)
 
 
+def padded_and_shifted(run: Run, node: ast.Subscript, base: Value) -> None:
+    """`F.pad(x, (1, 0)).view(n + 1, n)[1:]`: a column more, and the first row less; that shifts each row, too."""
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    cut = [item for item in items if isinstance(item, ast.Slice) and item.lower is not None]
+    if len(cut) != 1 or cut[0].lower is None or literal(cut[0].lower) != 1 or cut[0].upper is not None:
+        return
+    for ref in base.refs:
+        if ref.obj.made in _WIDENS:
+            for link in ref.chain:
+                if link.node in run.scrambled:
+                    run.facts.pop((ScrambledAxes, link.node), None)
+
+
 def _moved_axis(run: Run, own: tuple[Size, ...], sizes: list[Size | None]) -> int:
     """The axis whose size is there still, but behind more or less than before: `x.view(b, heads, t, c // heads)` of
     `b, t, c = x.shape`; -1 if there is none."""
     rest = product(own).times(product(size for size in sizes if size is not None), -1)
     if None not in sizes:
-        return _moved(own, [size for size in sizes if size is not None]) if rest == ONE else -1
+        known = [size for size in sizes if size is not None]
+        return _moved(own, known) if rest == ONE and not _of_one_batch(known, own) else -1
     filled = [rest if size is None else size for size in sizes]
     foreign = [symbol for symbol, power in rest.symbols if power < 0]
     if len(foreign) > 1 or rest.number != 1 or not _named(run, own, rest):
@@ -161,12 +183,19 @@ def _moved_axis(run: Run, own: tuple[Size, ...], sizes: list[Size | None]) -> in
     # What -1 is divided by may be one of the axes, by another name.
     meanings = [size for size in own if size not in sizes] if foreign else [ONE]
     moved = {_moved(own, [size.where(foreign[0], one) if foreign else size for size in filled]) for one in meanings}
-    if own[0] not in sizes and _is_axis(own[0]):
-        # `x.view(c, -1)` of `b, c, h, w = x.shape`: a batch of one, perhaps.
-        ((batch, _),) = own[0].symbols
-        if _moved((ONE, *own[1:]), [size.where(batch, ONE) for size in filled]) < 0:
-            return -1
+    if _of_one_batch(own, filled):
+        return -1
     return moved.pop() if len(moved) == 1 else -1
+
+
+def _of_one_batch(batched: Sequence[Size], flat: Sequence[Size]) -> bool:
+    """Whether no axis moves between the two if there is a batch of one: `x.view(c, -1)` of `b, c, h, w = x.shape`, and
+    the way back."""
+    if batched[0] in flat or not _is_axis(batched[0]):
+        return False
+    ((batch, _),) = batched[0].symbols
+    others = [size.where(batch, ONE) for size in flat]
+    return _moved((ONE, *batched[1:]), others) < 0
 
 
 def _moved(own: tuple[Size, ...], sizes: list[Size]) -> int:

@@ -190,6 +190,8 @@ class Run:
         self.layouts: dict[Obj, tuple[int, Layout | None]] = {}  # of what was asked for in this statement, how deep
         self.layouts_at = (0, 0)
         self.ranks: dict[Obj, int] = {}  # how many axes, where a shape was unpacked
+        self.relaid: dict[Obj, list[tuple[object, ...]]] = {}  # which of its tensors were given other axes in place
+        self.single: set[Obj] = set()  # what modules made of something whose first axis has size 1
         self.rows: set[Obj] = set()  # what modules made of something with an axis of size 1
         self.byte_strides: dict[Obj, Ref] = {}  # what `a.strides` gave, and of which array
         self.tilings: list[Tiling] = []

@@ -29,7 +29,7 @@ from flake8_tensorcopy.engine.graph import (
 )
 from flake8_tensorcopy.engine.keeping import ACTIVATIONS, Keeps, kept_by
 from flake8_tensorcopy.engine.leaves import leaf_write, on_device, settle_marks, told_inside
-from flake8_tensorcopy.engine.linked import dtype_of, linked, on_graph, operand
+from flake8_tensorcopy.engine.linked import dtype_of, linked, on_graph, operand, perhaps_several
 from flake8_tensorcopy.engine.nodes import children, start_of
 from flake8_tensorcopy.engine.ops import Op
 from flake8_tensorcopy.engine.values import ALIAS, DETACH, MAYBE, NUMPY, UNSURE, VIEW, Arm, Link, Obj, Ref, Value, Write
@@ -49,7 +49,8 @@ _DERIVATIVE = re.compile(r"grad|backward|deriv|jacobian|hessian|vjp|(^|_)bwd", r
 _PRODUCTS_IN_PLACE = frozenset("mul_ multiply_ div_ divide_ true_divide_".split())
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 # Results of several views of one op, by the step that took one of them.
-_SEVERAL = frozenset({"chunk", "split", "split_with_sizes", "unbind", "iteration", "unpacking"})
+_TAKEN = frozenset({"iteration", "unpacking"})  # of several tensors, too
+_SEVERAL = _TAKEN | {"chunk", "split", "split_with_sizes", "unbind"}
 
 
 class Saved(NamedTuple):
@@ -396,7 +397,8 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
         return
     if on_graph(write.ref) is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
         return
-    if _of_integers(write.ref):
+    whole = not any(link.kind == VIEW for link in links[: links.index(maker)])
+    if _of_integers(write.ref) or (whole and maker.op in _TAKEN and perhaps_several(obj)):
         return
     # What an argument was computed into may require grad; of others a call has to say so.
     supposed = _from_arguments(obj) if obj.graph is None and obj.made in _ARITHMETIC else ()

@@ -19,7 +19,7 @@ from flake8_tensorcopy.engine.mutated import argument_read, items_read, says_inp
 from flake8_tensorcopy.engine.nodes import start_of, walk
 from flake8_tensorcopy.engine.notes import Use
 from flake8_tensorcopy.engine.parameters import wrapped_read
-from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap, perhaps_apart
+from flake8_tensorcopy.engine.parts import all_passes, beside, must_overlap, packed_apart, perhaps_apart
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.snapshots import intended, kept_parameter, surely_given, takes
 from flake8_tensorcopy.engine.storages import left_behind_used
@@ -201,6 +201,9 @@ def _stale(run: Run, use: Use, write: Write, beside: _Beside) -> None:
     mine, theirs = read_chain[start:], written_chain[start:]
     # `x.reshape(-1).add_(1)`: perhaps the write is to a copy that nobody holds.
     perhaps = [link for link in write.ref.chain[write.ref.held :] if link.kind == MAYBE]
+    between = [link for link in (*mine, *theirs, *perhaps) if link.kind == MAYBE]
+    if between and any(packed_apart(one) in between for one in (ref.chain, write.ref.chain)):
+        return
     together = any(
         other.ref.obj is ref.obj
         and other.ref.place is not None

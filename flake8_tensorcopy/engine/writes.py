@@ -13,9 +13,10 @@ from flake8_tensorcopy.engine.facts import (
     OverlappingWrite,
     SharedWrite,
 )
+from flake8_tensorcopy.engine.linked import dtype_of
 from flake8_tensorcopy.engine.liveness import kept_to_itself, met_again, read_later
 from flake8_tensorcopy.engine.parameters import wrapped_written
-from flake8_tensorcopy.engine.parts import beside, mixed
+from flake8_tensorcopy.engine.parts import beside, mixed, packed_apart
 from flake8_tensorcopy.engine.repeated import slot_written
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.saved import judge_write
@@ -158,6 +159,15 @@ def _base_is_left(run: Run, ref: Ref, copied: Link) -> bool:
     )
 
 
+def _cast(ref: Ref, overlap: Link) -> bool:
+    """Whether what was expanded is cast to a dtype that it is not known to have: who names one takes it for another."""
+    first = ref.chain.index(overlap) + 1
+    return any(
+        link.kind == MAYBE and link.dtype not in ("", dtype_of(Ref(ref.obj, ref.chain[:place])))
+        for place, link in enumerate(ref.chain[first:], first)
+    )
+
+
 def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bool) -> None:
     ref = write.ref
     if write.how == "training":
@@ -170,7 +180,8 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
     if overlap is not None and not all(one.overlaps for one in value.refs):
         # What another function gives is expanded on some of its paths only.
         known = known or overlap.inner is not None or overlap.node not in run.parents()
-    if overlap is not None and ref.obj.kind != "array" and not known and not asked_for_order(write):
+    unclear = overlap is not None and (asked_for_order(write) or _cast(ref, overlap))
+    if overlap is not None and ref.obj.kind != "array" and not known and not unclear:
         after = ref.chain[ref.chain.index(overlap) + 1 :]
         # After a conversion that may copy, the clone stands behind it.
         last = next((link for link in reversed(after) if link.kind == MAYBE), overlap)
@@ -200,6 +211,8 @@ def _judge_write(run: Run, write: Write, value: Value, several: bool, unsure: bo
         return
     if overlap is not None or temporary or any(link.kind == UNSURE for link in ref.chain):
         return
+    if links and packed_apart(ref.chain) is not None:
+        links = []
     if links and not ref.obj.moved and ref.obj.owner in ("argument", "attribute", "item"):
         kind = MAYBE if any(link.kind == MAYBE for link in links) else NUMPY
         run.fact(

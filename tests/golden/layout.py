@@ -221,3 +221,54 @@ def columns_backwards():
     image = np.zeros((3, 4))
     return torch.from_numpy(image[:, ::-1])  # fact: NegativeStrides op=from_numpy flip=[:, ::-1] | array_proven
     # raises: ValueError
+
+
+# run: axis_put_back_in_place(torch.ones(2, 3))
+def axis_put_back_in_place(x: torch.Tensor):
+    total = x.sum(1)
+    same = total
+    same.unsqueeze_(1)
+    return total.expand_as(x)
+
+
+# run: axis_dropped_before_it_is_put_back(torch.ones(2, 3))
+def axis_dropped_before_it_is_put_back(x: torch.Tensor):
+    total = x.sum(1)
+    wide = total.expand_as(x)  # fact: ClashingExpand receiver=total op=expand_as
+    # raises: RuntimeError
+    total.unsqueeze_(1)
+    return wide
+
+
+# run: exchanged_back_in_place(torch.ones(2, 3))
+def exchanged_back_in_place(x: torch.Tensor):
+    y = x.t()
+    y.transpose_(0, 1)
+    return y.view(-1), x.t_().reshape(6)
+
+
+# run: only_a_view_of_it_is_exchanged(torch.ones(2, 3))
+def only_a_view_of_it_is_exchanged(x: torch.Tensor):
+    y = x.t()
+    first = y[:2]
+    first.squeeze_(0)
+    return y.view(-1)  # fact: TurnedView receiver=y op=t
+    # raises: RuntimeError
+
+
+def _with_an_axis_more(x):
+    x.unsqueeze_(1)
+
+
+# run: axis_put_back_by_a_helper(torch.ones(2, 3))
+def axis_put_back_by_a_helper(x: torch.Tensor):
+    total = x.sum(1)
+    _with_an_axis_more(total)
+    return total.expand(x.shape)
+
+
+# run: sizes_after_a_change_in_place(torch.ones(2, 3, 4))
+def sizes_after_a_change_in_place(x: torch.Tensor):
+    b, n, c = x.shape
+    x.transpose_(1, 2)
+    return x.reshape(b, c, n)
