@@ -50,6 +50,8 @@ _PRODUCTS_IN_PLACE = frozenset("mul_ multiply_ div_ divide_ true_divide_".split(
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 # Results of several views of one op, by the step that took one of them.
 _SEVERAL = frozenset({"chunk", "split", "split_with_sizes", "unbind", "iteration", "unpacking"})
+# Steps that a tuple of tensors allows as well.
+_ANY_ITEMS = frozenset({"iteration", "unpacking"})
 
 
 class Saved(NamedTuple):
@@ -394,7 +396,8 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
         return
     if on_graph(write.ref) is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
         return
-    if _of_integers(write.ref):
+    whole = all(link.kind == ALIAS for link in links[: links.index(maker)])
+    if _of_integers(write.ref) or (whole and maker.op in _ANY_ITEMS and not _has_rows(obj)):
         return
     # What an argument was computed into may require grad; of others a call has to say so.
     supposed = _from_arguments(obj) if obj.graph is None and obj.made in _ARITHMETIC else ()
@@ -431,6 +434,15 @@ _INTEGRAL = frozenset({"long", "int", "short", "char", "byte", "bool"})
 def _one_tensor(obj: Obj) -> bool:
     """Whether it is one tensor: a module of unknown make may return several."""
     return obj.kind == "tensor" and not (obj.made.startswith("torch.nn.") and library.has_weights(obj.made) is None)
+
+
+def _has_rows(obj: Obj) -> bool:
+    """Whether what is gone through, or unpacked, is surely one tensor: what a call has made may be a tuple of them."""
+    by = [one.made for one in obj.operands if one.kind in ("module", "instance")]
+    if obj.kind == "unknown" and obj.owner == "fresh" and obj.made not in _ARITHMETIC:
+        row = ops.method(obj.made)
+        return row is not None and row.many == 1
+    return all(name.startswith("torch.nn.") and (row := ops.function(name)) and row.many == 1 for name in by)
 
 
 def _taken_for_one(run: Run, obj: Obj) -> bool:
