@@ -61,7 +61,8 @@ what `keep_vars=True` gives, the parameters themselves.
 ## Limits
 
 Silent where the state is saved, sent, returned or loaded into another model at once; where its name is bound anew
-before it is read; where it is taken after the last update; and where it is edited, written through or loaded back.
+before it is read; where it is taken after the last update; where it is written through; and where other values are put
+into it before it is loaded back into the same module, a merge.
 Across methods, only a state kept on `self` that another method loads back into the same module is reported, in a class
 that trains; and one of a module that a method is given, where a later call of it loads that back, or another method
 does and the name, or a comparison with the best so far, says that the state was to be kept, or where the caller goes on
