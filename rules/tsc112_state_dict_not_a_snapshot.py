@@ -61,13 +61,13 @@ what `keep_vars=True` gives, the parameters themselves.
 ## Limits
 
 Silent where the state is saved, sent, returned or loaded into another model at once; where its name is bound anew
-before it is read; where it is taken after the last update; where it is edited, written through or loaded back; and
-where `load_state_dict(.., assign=True)` gives the module other tensors. Across methods, only a state kept on `self`
-that another method loads back into the same module is reported, in a class that trains or where the method that keeps
-it loads another state; and one of a module that a method is given, where a later call of it loads that back, or
-another method does and the name, or a comparison with the best so far, says that the state was to be kept, or where
-the caller goes on training and reads the attribute. An optimizer that was passed in is taken to move every module in
-sight.
+before it is read; where it is taken after the last update; where it is written through; where other values are put
+into it before it is loaded back into the same module, a merge; and where `load_state_dict(.., assign=True)` gives the
+module other tensors. Across methods, only a state kept on `self` that another method loads back into the same module is
+reported, in a class that trains or where the method that keeps it loads another state; and one of a module that a
+method is given, where a later call of it loads that back, or another method does and the name, or a comparison with the
+best so far, says that the state was to be kept, or where the caller goes on training and reads the attribute. An
+optimizer that was passed in is taken to move every module in sight.
 
 ## References
 

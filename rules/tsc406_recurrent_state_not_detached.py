@@ -58,6 +58,8 @@ reported only where `forward`, or a method that it calls, and `__init__` alone s
 (`out, self.state = self.lstm(x, self.state)`). Of the items of lists and dicts those count that are part of an
 attribute which no other method mentions, and those of a dict that the loop uses under keys that are written out alone.
 `retain_graph=True` is no finding where the value is kept for another function that calls `backward()`.
+Silent where all that reads the attribute stands behind what sets it, and where `__init__` takes the first state from a
+method (`self.state = self.begin()`), by which callers begin each batch, unless the file itself trains the module.
 
 ## References
 

@@ -433,6 +433,8 @@ def _store_subscript(run: Run, target: ast.Subscript, value: Value, source: ast.
             run.hand_out(value, run.stmt or target, "store", obj)
         one = Value((ref,))
         put_into(run, target, ref, value, source)
+        if obj.kind == "module" or (value.refs and all(one.kind == "module" for one in value.refs)):
+            continue  # a container has another layer: no tensor is written
         write_to(run, target, one, "[...] =", "subscript", run.short(target.value), whole=base, part=link)
         written_from(run, (ref,), [value])
         if kind == "advanced":

@@ -94,6 +94,8 @@ def _on_graph(run: Run, ref: Ref) -> bool:
         return False
     if obj.graph is True:
         return not _of_a_teacher(run, obj)
+    if obj.owner == "item" and obj.parent is not None and obj.parent.kind == "tuple" and run.evidence(obj) < 1:
+        return False  # of several results of a call one may be a number
     return obj.kind in ("tensor", "unknown") and _from_trained(run, obj, known=run.evidence(obj) < 3)
 
 

@@ -118,6 +118,10 @@ def attribute_of(run: Run, node: ast.AST, base: Value, attr: str) -> Value:
     return live_here(run, result)
 
 
+# Steps to one of several tensors that were made of one.
+_PIECES = frozenset({"chunk", "iteration", "split", "split_with_sizes", "tensor_split", "unbind"})
+
+
 def held_by(ref: Ref, value: Value, whole: Value) -> Value:
     """What an alternative of an object holds comes with the arms of that alternative."""
     if len(whole.refs) < 2 or not ref.arms:
@@ -150,6 +154,8 @@ def _attribute_of_ref(run: Run, node: ast.AST, ref: Ref, attr: str) -> Value:
         if attr == "grad":
             run.note(Value((ref,)), 2)
             run.gradient_read(ref, node)
+            if any(link.kind == VIEW and link.op in _PIECES for link in ref.chain):
+                return UNKNOWN  # a piece has a gradient of its own, and that of the next pass is another one
     elif obj.kind in CONTAINERS:
         slot = {"values": "[0]", "indices": "[1]"}.get(attr, "")
         return run.now.fields(obj).get(slot, UNKNOWN)

@@ -315,13 +315,16 @@ def module_method(run: Run, node: ast.Call, one: Value, name: str, args: Args) -
         args.use(run)
         assigned(run, node, obj, args)
         reloaded(run, node, obj, args)
-        own = any(
-            held.obj is obj and any(link.kind == SNAPSHOT for link in held.chain)
+        own = [
+            (inner.obj, link.node)
             for value in args.values
             for inner in value.refs
             for held_value in run.now.fields(inner.obj).values()
             for held in held_value.refs
-        )
+            for link in held.chain
+            if link.kind == SNAPSHOT and held.obj is obj
+        ]
+        run.merged.update(taken for state, taken in own if state in run.edited)
         if not own and not args.flag("assign", 2):  # else the module has other tensors, and the old ones stay
             train(run, node, obj, f"{obj.key or 'it'}.load_state_dict()")
         return UNKNOWN

@@ -14,7 +14,7 @@ from flake8_tensorcopy.engine.forms import written_attribute
 from flake8_tensorcopy.engine.freezing import frozen, frozen_attributes
 from flake8_tensorcopy.engine.linked import SCALES, detached, linked, off, terms
 from flake8_tensorcopy.engine.module import MODULE_BASES
-from flake8_tensorcopy.engine.nodes import every_time, walk
+from flake8_tensorcopy.engine.nodes import every_time, start_of, walk
 from flake8_tensorcopy.engine.retained import all_narrowed, kept_for_others, to_detach
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.texts import text_of
@@ -410,7 +410,7 @@ def _judge_kept(run: Run, kept: Kept) -> None:
     own = method.function.name
     if own == "__init__" or not cls.assigns.get(name, set()) <= {"__init__", own} or _touched(method, kept):
         return
-    if kept.added is not None and _overwritten(method, kept):
+    if (kept.added is not None and _overwritten(method, kept)) or _read_behind(method, kept):
         return
     if own != "forward" and kept.by is None:
         if kept.added is None:
@@ -425,6 +425,8 @@ def _judge_kept(run: Run, kept: Kept) -> None:
     given = kept.added is None and any(one.owner == "argument" and one not in mine for one in sources)
     outputs = _computed_with(run, kept) if kept.by is None else _handed_back(run, kept.by, kept)
     if trained and any(not outputs.isdisjoint(linked(ref.obj)) for one in run.returned for ref in one.value.refs):
+        if _begun_by_callers(method, kept):
+            return
         run.fact(
             RecurrentState(
                 site=kept.site,
@@ -453,7 +455,7 @@ def _judge_kept(run: Run, kept: Kept) -> None:
 
 def _kept_by_a_step(run: Run, kept: Kept) -> None:
     """A method that feeds the state of its last call into a module, and backpropagates what comes out."""
-    if not run.trail.giving(linked(kept.value, strict=True)):
+    if not run.trail.giving(linked(kept.value, strict=True)) or _begun_by_callers(run, kept):
         return
     outputs = _computed_with(run, kept)
     for backward in run.backwards:
@@ -468,6 +470,34 @@ def _kept_by_a_step(run: Run, kept: Kept) -> None:
                     retains=backward.retains,
                 )
             )
+
+
+def _read_behind(run: Run, kept: Kept) -> bool:
+    """Whether all of the class reads the attribute behind the statement that sets it, in one loop over layers: what is
+    read is what this call has set, though two tests that are not known to follow one another stand before the two."""
+    cls = run.function.cls
+    below = run.module.below(run.module.survey.body.node)
+    parts = [part for part in below.attributes.get(kept.target.attr, ()) if isinstance(part.ctx, ast.Load)]
+    reads = [part for part in parts if cls is not None and cls.node in below.around(part)]
+    end = (kept.site.end_lineno or kept.site.lineno, kept.site.end_col_offset or 0)
+    return bool(reads) and all(run.function.node in below.around(part) and start_of(part) >= end for part in reads)
+
+
+def _begun_by_callers(run: Run, kept: Kept) -> bool:
+    """`self.state = self.begin()` in `__init__`: a method makes a new state, by which those who train the module, in
+    other files, begin each batch, as far as this file does not train it itself."""
+    cls = run.function.cls
+    init = run.module.method(cls, "__init__") if cls is not None else None
+    if cls is None or init is None:
+        return False
+    below = run.module.below(run.module.survey.body.node)
+    for part in below.attributes.get(kept.target.attr, ()):
+        match below.parents.get(part):
+            case ast.Assign(value=ast.Call(func=ast.Attribute(value=base, attr=name))) if _is_self(base):
+                if init.node in below.around(part) and run.module.method(cls, name) is not None:
+                    built = any(below.calls(one) is not None for one in below.names.get(cls.name, ()))
+                    return not (built and below.attributes.get("backward"))
+    return False
 
 
 def _overwritten(run: Run, kept: Kept) -> bool:

@@ -163,6 +163,7 @@ class Run:
         self.moves: dict[Place, tuple[ast.Call, Ref]] = {}
         self.kept_states: list[KeptState] = []
         self.edited: dict[Obj, tuple[ast.expr, str, ast.stmt | None]] = {}  # state_dicts: what puts something in
+        self.merged: set[ast.AST | None] = set()  # `state_dict()` of what is edited and loaded back: a merge
         self.loaded: set[Obj] = set()
         self.unwrapped: list[
             tuple[Step, str, ast.AST, ast.expr]

@@ -398,7 +398,8 @@ def forbidden_write(run: Run, write: Write, links: tuple[Link, ...]) -> None:
     if on_graph(write.ref) is False or not (_one_tensor(obj) or _taken_for_one(run, obj)):
         return
     whole = not any(link.kind == VIEW for link in links[: links.index(maker)])
-    if _of_integers(write.ref) or (whole and maker.op in _TAKEN and perhaps_several(obj)):
+    several = whole and maker.op in _TAKEN and (perhaps_several(obj) or not _has_rows(obj))
+    if _of_integers(write.ref) or several:
         return
     # What an argument was computed into may require grad; of others a call has to say so.
     supposed = _from_arguments(obj) if obj.graph is None and obj.made in _ARITHMETIC else ()
@@ -435,6 +436,15 @@ _INTEGRAL = frozenset({"long", "int", "short", "char", "byte", "bool"})
 def _one_tensor(obj: Obj) -> bool:
     """Whether it is one tensor: a module of unknown make may return several."""
     return obj.kind == "tensor" and not (obj.made.startswith("torch.nn.") and library.has_weights(obj.made) is None)
+
+
+def _has_rows(obj: Obj) -> bool:
+    """Whether what is gone through, or unpacked, is surely one tensor: what a call has made may be a tuple of them."""
+    by = [one.made for one in obj.operands if one.kind in ("module", "instance")]
+    if obj.kind == "unknown" and obj.owner == "fresh" and obj.made not in _ARITHMETIC:
+        row = ops.method(obj.made)
+        return row is not None and row.many == 1
+    return all(name.startswith("torch.nn.") and (row := ops.function(name)) and row.many == 1 for name in by)
 
 
 def _taken_for_one(run: Run, obj: Obj) -> bool:

@@ -392,6 +392,9 @@ def settle(run: Run) -> None:
             run.facts.pop(mark, None)
         elif fact is not None and level > fact.evidence:  # type: ignore[attr-defined]
             run.facts[mark] = changed(fact, evidence=level)
+    for mark, fact in list(run.facts.items()) if run.merged else ():
+        if isinstance(fact, StaleSnapshot) and fact.made in run.merged:
+            run.facts.pop(mark)
     for mark, obj in run.shared_objs.items():
         asked = obj.owner == "argument" and says_inplace(run.function, obj.key)
         if asked or obj in run.written_back or obj in run.guarded:

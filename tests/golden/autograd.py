@@ -168,6 +168,63 @@ def row_of_a_loop():
         # raises: RuntimeError
 
 
+class _Pyramid(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.near = nn.Linear(2, 2)
+        self.far = nn.Linear(2, 2)
+
+    def forward(self, near: torch.Tensor, far: torch.Tensor):
+        near = self.near(near + far)
+        return near, self.far(near)
+
+
+# run: _stacked_levels()
+class StackedLevels(nn.Module):
+    def __init__(self, count: int = 2):
+        super().__init__()
+        self.stem = nn.Linear(2, 2)
+        self.levels = nn.ModuleList()
+        for _ in range(count):
+            self.levels.append(_Pyramid())
+
+    def forward(self, x: torch.Tensor):
+        near, far = self.stem(x), self.stem(x + 1)
+        for i, level in enumerate(self.levels):
+            near, far = level(near, far)
+            if i == 0:
+                total = near
+                rest = far
+            else:
+                total += near  # two values of a tuple, no views
+                rest += far
+        return total + rest
+
+
+def _stacked_levels():
+    return StackedLevels()(torch.ones(1, 2))
+
+
+# run: _greedy_words()
+class GreedyWords(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Linear(2, 3)
+
+    def forward(self, x: torch.Tensor, done: torch.Tensor, greedy: bool):
+        score = torch.cat([self.words(x), x], dim=1).log()
+        if greedy:
+            best, word = score.max(dim=1)
+        else:
+            best, word = score[:, 0] * 2.0, done
+        best.masked_fill_(done, 0)
+        return best, word
+
+
+def _greedy_words():
+    return GreedyWords()(torch.ones(2, 2), torch.zeros(2, dtype=torch.bool), True)
+
+
 def piece_by_its_number():
     pieces = (torch.ones(4, requires_grad=True) * 2).chunk(2)
     pieces[0].add_(1)  # fact: ForbiddenWrite writer=pieces[0] op=add_ maker=chunk | proven
