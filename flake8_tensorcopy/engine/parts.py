@@ -384,6 +384,7 @@ def _only_zero(link: Link) -> bool:
     return len(args) == 1 and isinstance(args[0], ast.Constant) and args[0].value == 0
 
 
+_FIRST = ast.Constant(0)
 _PACKS = frozenset({"contiguous", "reshape", "flatten", "ravel"})
 
 
@@ -425,6 +426,8 @@ def _apart(index: ast.expr, apart: bool) -> bool:
                 rows = True
             case ast.Slice(lower=lower, upper=None, step=None) if lower is None or literal(lower) == 0:
                 rows = True
+            case ast.Slice(lower=lower, upper=ast.Constant(), step=None) if rows and literal(lower or _FIRST) == 0:
+                continue  # `x[:, :4]` may be all of it
             case ast.Slice(lower=lower, upper=upper, step=None) if not rows:
                 first = literal(lower) if lower is not None else 0
                 last = literal(upper) if upper is not None else 0 if first == -1 else None

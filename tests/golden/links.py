@@ -364,3 +364,15 @@ def swapped_rows():
     x = torch.arange(8.0).reshape(2, 4)
     x[0], x[1] = x[1], x[0]  # fact: StaleRead reader=x[0] writer=x op== link=view | how=swap
     return x
+
+
+def all_columns(x: torch.Tensor):
+    row = x[:, :4].reshape(-1)
+    row.mul_(3)  # fact: StaleRead reader=x writer=row op=mul_ link=maybe
+    return row + x.sum()
+
+
+def some_columns(x: torch.Tensor):
+    row = x[:, 1:].reshape(-1)
+    row.mul_(3)
+    return row + x.sum()
