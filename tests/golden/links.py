@@ -369,6 +369,7 @@ def swapped_rows():
 def all_columns(x: torch.Tensor):
     row = x[:, :4].reshape(-1)
     row.mul_(3)  # fact: StaleRead reader=x writer=row op=mul_ link=maybe
+    # fact: SharedWrite writer=row owner_name=x op=mul_ link=maybe
     return row + x.sum()
 
 
