@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_tensorcopy.engine import ops
 from flake8_tensorcopy.engine.facts.base import Copy
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import defaults_of, walk
 from flake8_tensorcopy.engine.parts import beside
 from flake8_tensorcopy.engine.source import Class
 from flake8_tensorcopy.engine.texts import text_of
@@ -215,11 +215,7 @@ def _optional(run: Run, argument: ast.AST | None) -> bool:
     node = run.function.node
     if isinstance(node, ast.Module) or not isinstance(argument, ast.arg):
         return True
-    spec = node.args
-    placed = [*spec.posonlyargs, *spec.args]
-    defaults = [*zip(placed[len(placed) - len(spec.defaults) :], spec.defaults, strict=True)]
-    defaults += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
-    if any(one is argument and isinstance(default, ast.Constant) for one, default in defaults):
+    if any(one is argument and isinstance(default, ast.Constant) for one, default in defaults_of(node.args)):
         return True
     text = text_of(argument.annotation) if argument.annotation is not None else ""
     return "Optional" in text or "None" in text

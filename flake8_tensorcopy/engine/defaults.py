@@ -11,6 +11,7 @@ from flake8_tensorcopy.engine.evaluate import evaluate
 from flake8_tensorcopy.engine.facts import Fact, SharedDefault
 from flake8_tensorcopy.engine.features import INPLACE_MODULE, WRITE
 from flake8_tensorcopy.engine.module import Module
+from flake8_tensorcopy.engine.nodes import defaults_of
 from flake8_tensorcopy.engine.run import Run, last_state
 from flake8_tensorcopy.engine.source import Class, Function, FunctionNode
 from flake8_tensorcopy.engine.texts import text_of
@@ -53,11 +54,7 @@ def shared_defaults(run: Run) -> None:
 
 def _defaults_of(node: FunctionNode) -> Iterator[tuple[str, ast.expr]]:
     """The arguments of a function that have a default which is no constant."""
-    spec = node.args
-    named = [*spec.posonlyargs, *spec.args]
-    given = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
-    given += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
-    for argument, default in given:
+    for argument, default in defaults_of(node.args):
         if not isinstance(default, ast.Constant) and not meant_to_be_shared(argument.arg):
             yield argument.arg, default
 

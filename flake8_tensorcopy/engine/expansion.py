@@ -12,7 +12,7 @@ from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import MaterialisedExpand, RedundantRepeat
 from flake8_tensorcopy.engine.library import BROADCASTING, BROADCASTING_FUNCTIONS
 from flake8_tensorcopy.engine.linked import on_graph
-from flake8_tensorcopy.engine.liveness import own_name
+from flake8_tensorcopy.engine.liveness import read_elsewhere
 from flake8_tensorcopy.engine.nodes import end_of, start_of
 from flake8_tensorcopy.engine.parts import literal
 from flake8_tensorcopy.engine.redundant import call_text
@@ -163,7 +163,7 @@ def use_of(run: Run, node: ast.Call) -> Using:
 
 def _named(run: Run, binding: ast.Assign, name: str, parents: dict[ast.AST, ast.AST]) -> Using:
     """The reads of a name from its binding on, or anywhere in the loop around that."""
-    if not own_name(run, name):
+    if read_elsewhere(run, name):
         return Using(None, True)
     loop = parents.get(binding)
     while loop is not None and not isinstance(loop, _LOOPS):

@@ -25,7 +25,7 @@ from flake8_tensorcopy.engine.graph import (
 from flake8_tensorcopy.engine.growth import grown_in_loop
 from flake8_tensorcopy.engine.items import exact_items
 from flake8_tensorcopy.engine.iteration import element_of
-from flake8_tensorcopy.engine.modes import entry_mode, is_function
+from flake8_tensorcopy.engine.modes import entry_mode, is_autograd_function
 from flake8_tensorcopy.engine.module import Module
 from flake8_tensorcopy.engine.nodes import walk
 from flake8_tensorcopy.engine.notes import LoopFrame, Returned
@@ -40,7 +40,7 @@ from flake8_tensorcopy.engine.outcomes import (
 )
 from flake8_tensorcopy.engine.refine import entered_mode, grad_mode, refine
 from flake8_tensorcopy.engine.run import Run
-from flake8_tensorcopy.engine.shared import forget_shared, shared_names
+from flake8_tensorcopy.engine.scopes import forget_names, names_of_several
 from flake8_tensorcopy.engine.snapshots import hold_filled
 from flake8_tensorcopy.engine.source import Function, FunctionNode
 from flake8_tensorcopy.engine.staleness import finish
@@ -66,7 +66,7 @@ def run_function(module: Module, function: Function) -> Run:
     run = Run(module, function)
     node = function.node
     run.closed_over, within = _names_in(function)
-    run.shared = shared_names(module.survey, function)
+    run.shared = names_of_several(module.survey, function)
     if isinstance(node, ast.Module):
         _block(run, [item for item in node.body if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))])
     else:
@@ -136,7 +136,7 @@ def _bind_parameters(run: Run, node: FunctionNode) -> None:
     for position, argument in enumerate([*arguments, *spec.kwonlyargs]):
         obj = Obj("unknown", "argument", argument, key=argument.arg)
         known: Obj | None = obj
-        if position == 0 and static and cls is not None and is_function(run.module.survey, cls):
+        if position == 0 and static and cls is not None and is_autograd_function(run.module.survey, cls):
             obj.kind = "instance"  # the `ctx` of an autograd function
         elif position == 0 and cls is not None and not static:
             obj.kind = "class" if classy else run.module.kind_of_class(cls)
@@ -185,7 +185,7 @@ def _statement(run: Run, node: ast.stmt) -> None:
         run.handlers[-1].add(run.state)
     handler(run, node)
     if run.shared and isinstance(node, _SIMPLE):
-        forget_shared(run, node)
+        forget_names(run, node)
     finish(run)
     if run.pointer_tests:
         pointer_results(run, asserted=False, guards=False)

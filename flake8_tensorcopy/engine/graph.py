@@ -37,8 +37,8 @@ MAX_ANCESTORS = 200
 MAX_SINKS = 40
 
 # Tests on a path that say the author looked at the mode, or at what requires grad.
-_TRAINS = frozenset({"self.training", "training", "train", "is_train"})  # where these hold, the graph is there
 _LOOKS = re.compile(r"requires_grad|grad_enabled|is_leaf|training|inference|no_grad|\beval|in_?place|\b(is_)?train\b")
+_TRAINS = frozenset({"self.training", "training", "train", "is_train"})  # where these hold, the graph is there
 
 
 class Sink(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from flake8_tensorcopy.engine.evaluate import is_imported
 from flake8_tensorcopy.engine.facts import GrownInLoop
-from flake8_tensorcopy.engine.liveness import own_name
+from flake8_tensorcopy.engine.liveness import read_elsewhere
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import grows
 
@@ -27,7 +27,7 @@ def grown_in_loop(run: Run, loop: Loop) -> None:
     owners = {text.rpartition(".")[0] for text in growths} - {""}
     seen = _seen_by_methods(run, loop, owners) if owners else set()
     for text, found in growths.items():
-        if not uses[text] and text.rpartition(".")[0] not in seen and own_name(run, text):
+        if not uses[text] and text.rpartition(".")[0] not in seen and not read_elsewhere(run, text):
             for _, call in found:
                 name = is_imported(run, call.func) or ""
                 run.fact(GrownInLoop(site=call, name=text, op=name.rsplit(".", 1)[-1], loop=loop))

@@ -69,7 +69,7 @@ def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:
     """What the name stands for at a statement was stored, handed on or viewed nowhere before, as far as can be seen,
     and the name is the function's own."""
     parents = run.parents()
-    if not own_name(run, name):
+    if read_elsewhere(run, name):
         return False
     inside = set(ast.walk(statement))
     again: set[ast.AST] = set()  # what another pass of a loop may do before
@@ -87,15 +87,10 @@ def kept_to_itself(run: Run, name: str, statement: ast.stmt) -> bool:
     )
 
 
-def own_name(run: Run, name: str) -> bool:
-    """No other function reads what the name is bound to, as far as the scopes tell."""
-    return not read_elsewhere(run, name)
-
-
 def bound_here_only(run: Run, place: Place) -> bool:
     """Whether a binding is a name of the function's own and nothing else: what an object keeps, others may read."""
     several = isinstance(place.node, ast.Assign) and len(place.node.targets) > 1
-    return place.name.isidentifier() and not several and own_name(run, place.name)
+    return place.name.isidentifier() and not several and not read_elsewhere(run, place.name)
 
 
 def met_again(run: Run, name: str, statement: ast.stmt) -> bool:

@@ -15,7 +15,8 @@ INFERENCE_MODE = frozenset({"torch.inference_mode", "torch.autograd.inference_mo
 
 # A decorator, or a context manager of unknown make, that by its name may set the mode.
 MAY_SET = re.compile(r"grad|infer|eval|freeze|differentiable|dispatch", re.IGNORECASE)
-# Methods that Lightning calls without grad.
+# Methods that a `torch.autograd.Function` has, and that Lightning calls, without grad.
+_OF_FUNCTIONS = frozenset({"forward", "backward", "setup_context", "vjp", "jvp"})
 _EVALUATING = frozenset(
     f"{prefix}{name}{suffix}"
     for name in ("validation", "test", "predict")
@@ -58,14 +59,14 @@ def entry_mode(survey: Survey, function: Function) -> bool | None:
             mode = None
     cls = function.cls
     if cls is not None and mode is True:
-        if function.name in ("forward", "backward", "setup_context", "vjp", "jvp") and is_function(survey, cls):
+        if function.name in _OF_FUNCTIONS and is_autograd_function(survey, cls):
             return False
         if function.name in _EVALUATING and any(base.endswith("LightningModule") for base in _bases(survey, cls)):
             return False
     return mode
 
 
-def is_function(survey: Survey, cls: Class) -> bool:
+def is_autograd_function(survey: Survey, cls: Class) -> bool:
     """Whether a class is a `torch.autograd.Function`, by the names of its bases."""
     functions = ("autograd.Function", "autograd.function.Function", "autograd.function.InplaceFunction")
     return any(base.endswith(functions) for base in _bases(survey, cls))

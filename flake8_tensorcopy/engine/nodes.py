@@ -109,3 +109,10 @@ def every_time(body: list[ast.stmt]) -> list[ast.stmt]:
         elif isinstance(statement, ast.If) and isinstance(statement.test, ast.Constant):
             found += every_time(statement.body if statement.test.value else statement.orelse)
     return found
+
+
+def defaults_of(spec: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
+    """The parameters that have a default, each with it."""
+    named = [*spec.posonlyargs, *spec.args]
+    given = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
+    return given + [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]

@@ -89,14 +89,10 @@ def displayed(body: Sequence[ast.stmt], lines: Sequence[str]) -> Iterable[tuple[
             yield last.lineno, last.col_offset
 
 
-def _may_be_shown(value: ast.expr) -> bool:
-    """Whether an expression is more than the text that describes a file."""
-    return not isinstance(value, ast.Constant)
-
-
 def percent_cells(tree: ast.Module, lines: Sequence[str]) -> Cells:
     """What is shown of a script that lines with `# %%` divide into cells; it stays a plain file."""
-    if not any(isinstance(statement, ast.Expr) and _may_be_shown(statement.value) for statement in tree.body):
+    # A constant is the text that describes the file.
+    if all(not isinstance(one, ast.Expr) or isinstance(one.value, ast.Constant) for one in tree.body):
         return Cells()
     marks = [number for number, line in enumerate(lines, 1) if line.startswith("#") and _PERCENT.match(line)]
     if not marks:

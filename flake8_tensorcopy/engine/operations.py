@@ -160,7 +160,7 @@ def derived(run: Run, node: ast.Call, op: Op, short: str, value: Value, args: Ar
         return fresh(run, node, kind, short)
     if args.flag("copy"):
         return copies(run, node, value, short)
-    if op.result == "same" and short[-1:] == "_" and not op.writes:
+    if _moves_axes(op, short):
         relaid(run, value.refs)
     out: list[Ref] = []
     whole = run.method_calls[node][0] if node in run.method_calls else value
@@ -509,6 +509,11 @@ def _made_dtype(run: Run, op: Op, short: str, args: Args) -> str:
 _KEEP_AXES = frozenset({"detach_", "requires_grad_", "share_memory_"})
 
 
+def _moves_axes(op: Op, name: str) -> bool:
+    """Whether an operation gives a tensor other axes in place: `t_`, `squeeze_`."""
+    return op.result == "same" and name[-1:] == "_" and not op.writes and name not in _KEEP_AXES
+
+
 def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: Args, func: ast.Attribute) -> Value:
     """A method of Tensor with its row of the table."""
     one = Value((ref,))
@@ -577,7 +582,7 @@ def tensor_method(run: Run, node: ast.Call, ref: Ref, op: Op, name: str, args: A
     for given, value in args.all():
         run.use(value, given, "looked at" if name in library.AS_ANOTHER else role)
     if op.result == "same":
-        if name[-1:] == "_" and name not in _KEEP_AXES:
+        if _moves_axes(op, name):
             relaid(run, one.refs)
         return Value((ref.derive(Link(ALIAS, name, node)),))
     if op.result in ("view", "maybe") and op.of == 0:

@@ -384,7 +384,6 @@ def _only_zero(link: Link) -> bool:
     return len(args) == 1 and isinstance(args[0], ast.Constant) and args[0].value == 0
 
 
-_FIRST = ast.Constant(0)
 _PACKS = frozenset({"contiguous", "reshape", "flatten", "ravel"})
 
 
@@ -414,6 +413,10 @@ def _in_one_piece(node: ast.Call, op: str) -> bool:
     return not node.keywords and (op == "contiguous" or sizes in ([], [-1]))
 
 
+def _from_first(lower: ast.expr | None) -> bool:
+    return lower is None or literal(lower) == 0
+
+
 def _apart(index: ast.expr, apart: bool) -> bool:
     """Whether the rows of a part lie apart: something behind an axis of several is dropped."""
     items = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -424,9 +427,9 @@ def _apart(index: ast.expr, apart: bool) -> bool:
                 continue
             case ast.Constant(value=v) if v is ...:
                 rows = True
-            case ast.Slice(lower=lower, upper=None, step=None) if lower is None or literal(lower) == 0:
+            case ast.Slice(lower=lower, upper=None, step=None) if _from_first(lower):
                 rows = True
-            case ast.Slice(lower=lower, upper=ast.Constant(), step=None) if rows and literal(lower or _FIRST) == 0:
+            case ast.Slice(lower=lower, upper=ast.Constant(), step=None) if rows and _from_first(lower):
                 continue  # `x[:, :4]` may be all of it
             case ast.Slice(lower=lower, upper=upper, step=None) if not rows:
                 first = literal(lower) if lower is not None else 0

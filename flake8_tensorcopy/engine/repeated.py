@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_tensorcopy.engine.facts import Fact, RepeatedReference
 from flake8_tensorcopy.engine.layers import has_parameters
 from flake8_tensorcopy.engine.library import COPIES, HOLDERS
-from flake8_tensorcopy.engine.nodes import walk
+from flake8_tensorcopy.engine.nodes import defaults_of, walk
 from flake8_tensorcopy.engine.premises import suppose
 from flake8_tensorcopy.engine.run import Run
 from flake8_tensorcopy.engine.source import Class, Function
@@ -57,20 +57,19 @@ def _is_truth(run: Run, count: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id="int" | "bool"), args=[inner]):
             return _is_truth(run, inner)
         case ast.Name(id=name) if not isinstance(run.function.node, ast.Module):
-            return any(one.arg == name and _says_bool(one, default) for one, default in _given(run.function.node.args))
+            spec = run.function.node.args
+            truths = [one for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if _says_bool(one.annotation)]
+            truths += [one for one, default in defaults_of(spec) if _says_bool(default)]
+            return any(one.arg == name for one in truths)
     return False
 
 
-def _given(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
-    """The parameters with their defaults."""
-    named = [*spec.posonlyargs, *spec.args]
-    yield from zip(named, [*[None] * (len(named) - len(spec.defaults)), *spec.defaults], strict=True)
-    yield from zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-
-
-def _says_bool(one: ast.arg, default: ast.expr | None) -> bool:
-    said = isinstance(one.annotation, ast.Name) and one.annotation.id == "bool"
-    return said or (isinstance(default, ast.Constant) and isinstance(default.value, bool))
+def _says_bool(said: ast.expr | None) -> bool:
+    """Whether an annotation is `bool`, or a default a truth."""
+    match said:
+        case ast.Name(id="bool") | ast.Constant(value=bool()):
+            return True
+    return False
 
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp

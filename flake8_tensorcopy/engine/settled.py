@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_tensorcopy.engine.blocks import denied
+from flake8_tensorcopy.engine.nodes import defaults_of
 from flake8_tensorcopy.engine.values import Arm, Ref, Value
 
 if TYPE_CHECKING:
@@ -57,10 +58,7 @@ def constant_default(function: Function, name: str) -> ast.Constant | None:
     """What a parameter is if a call does not give it, where that is a constant."""
     if isinstance(function.node, ast.Module):
         return None
-    spec = function.node.args
-    named = [*spec.posonlyargs, *spec.args]
-    given = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
-    given += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
+    given = defaults_of(function.node.args)
     return next((value for one, value in given if one.arg == name and isinstance(value, ast.Constant)), None)
 
 

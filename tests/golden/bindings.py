@@ -318,7 +318,7 @@ def thrown_away(xs: list[torch.Tensor]):
     best = []
     for x in xs:
         for _ in x:
-            best.append(1)
+            _ = x.sum()
         _, places = torch.topk(x, 1)
         best.append(places)
     return best

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from flake8_tensorcopy.engine import library, ops
 from flake8_tensorcopy.engine.features import GRAD, HOOK, LEAF, OVERLAPS, STATE_DICT, WRAP
+from flake8_tensorcopy.engine.nodes import defaults_of
 from flake8_tensorcopy.engine.screens.groups import (
     ARGUMENT,
     ARRAY,
@@ -204,11 +205,7 @@ def default_write(sketch: Sketch) -> bool:
     node = sketch.function.node
     if isinstance(node, ast.Module):
         return False
-    spec = node.args
-    named = [*spec.posonlyargs, *spec.args]
-    given = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
-    given += [(one, default) for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
-    names = [one.arg for one, default in given if not isinstance(default, ast.Constant)]
+    names = [one.arg for one, default in defaults_of(node.args) if not isinstance(default, ast.Constant)]
     if not names:
         return False
     groups = {find(sketch.trace.entry[name]) for name in names}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flake8_tensorcopy.engine.run import Run
 
 
-def shared_names(survey: Survey, function: Function) -> frozenset[str]:
+def names_of_several(survey: Survey, function: Function) -> frozenset[str]:
     """The names of a function that others bind, too: functions inside it, or any for what is the module's."""
     if isinstance(function.node, ast.Module):
         return survey.once(_of_the_module)
@@ -28,7 +28,7 @@ def _of_the_module(survey: Survey) -> frozenset[str]:
     return frozenset(name for one in survey.all for node in one.found.get(ast.Global, ()) for name in node.names)
 
 
-def forget_shared(run: Run, statement: ast.stmt) -> None:
+def forget_names(run: Run, statement: ast.stmt) -> None:
     """Nothing is known of shared names behind a call of a function of the file, or of one that is given it."""
     called = run.module.survey.once(_functions)
     bound: set[str] = set()
